@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+# Finds what Trireme links. Debian 12 names of the packages are in scripts/packages.sh.
+
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(PNG REQUIRED)
+find_package(JPEG REQUIRED)
+find_package(Boost 1.74 REQUIRED COMPONENTS program_options)
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
+
+# oneDNN by header and library: the CMake package that Debian ships also wants OpenCL, which we do not use.
+find_path(DNNL_INCLUDE_DIR dnnl.hpp REQUIRED)
+find_library(DNNL_LIBRARY dnnl REQUIRED)
+file(STRINGS ${DNNL_INCLUDE_DIR}/oneapi/dnnl/dnnl_version.h version_lines REGEX "DNNL_VERSION_(MAJOR|MINOR|PATCH) [0-9]+$")
+list(TRANSFORM version_lines REPLACE ".* ([0-9]+)$" "\\1")
+list(JOIN version_lines "." DNNL_VERSION)
+if(DNNL_VERSION VERSION_LESS 2.6)
+  message(FATAL_ERROR "oneDNN ${DNNL_VERSION} is too old: 2.6 or newer is needed")
+endif()
+add_library(DNNL::dnnl INTERFACE IMPORTED)
+target_include_directories(DNNL::dnnl INTERFACE ${DNNL_INCLUDE_DIR})
+target_link_libraries(DNNL::dnnl INTERFACE ${DNNL_LIBRARY})
+
+# Only MPI's C interface is used.
+set(MPI_CXX_SKIP_MPICXX ON)
+find_package(MPI REQUIRED COMPONENTS C)
+
+# HDF5 as a serial or a parallel build. Debian names the serial one hdf5-serial; installing the parallel package
+# makes the plain name mean that one, so the serial name is asked first.
+add_library(trireme_hdf5 INTERFACE)
+pkg_check_modules(HDF5_SERIAL QUIET IMPORTED_TARGET hdf5-serial)
+if(HDF5_SERIAL_FOUND)
+  target_link_libraries(trireme_hdf5 INTERFACE PkgConfig::HDF5_SERIAL)
+  set(TRIREME_HDF5_KIND "serial ${HDF5_SERIAL_VERSION}")
+else()
+  set(HDF5_NO_FIND_PACKAGE_CONFIG_FILE ON)
+  find_package(HDF5 REQUIRED COMPONENTS C)
+  target_include_directories(trireme_hdf5 SYSTEM INTERFACE ${HDF5_INCLUDE_DIRS})
+  target_link_libraries(trireme_hdf5 INTERFACE ${HDF5_C_LIBRARIES})
+  if(HDF5_IS_PARALLEL)  # its headers include mpi.h
+    target_link_libraries(trireme_hdf5 INTERFACE MPI::MPI_C)
+    set(TRIREME_HDF5_KIND "parallel ${HDF5_VERSION}")
+  else()
+    set(TRIREME_HDF5_KIND "serial ${HDF5_VERSION}")
+  endif()
+endif()
+
+# Accelerator parts: AUTO takes what is there, ON fails when it is missing, OFF ignores it.
+foreach(part CUDA CUDNN NCCL)
+  set(TRIREME_${part} AUTO CACHE STRING "Use ${part}: AUTO, ON or OFF")
+  set_property(CACHE TRIREME_${part} PROPERTY STRINGS AUTO ON OFF)
+  if(NOT TRIREME_${part} MATCHES "^(AUTO|ON|OFF)$")
+    message(FATAL_ERROR "TRIREME_${part}=${TRIREME_${part}}: must be AUTO, ON or OFF")
+  endif()
+endforeach()
+
+set(TRIREME_HAVE_CUDA OFF)
+if(NOT TRIREME_CUDA STREQUAL OFF)
+  find_package(CUDAToolkit 12.5 QUIET)
+  if(CUDAToolkit_FOUND)
+    set(TRIREME_HAVE_CUDA ON)
+  elseif(TRIREME_CUDA STREQUAL ON)
+    message(FATAL_ERROR "TRIREME_CUDA=ON but no CUDA Toolkit 12.5 or newer was found "
+                        "(put nvcc on PATH or set CUDAToolkit_ROOT)")
+  endif()
+endif()
+
+function(trireme_find_gpu_library part header library)
+  set(TRIREME_HAVE_${part} OFF PARENT_SCOPE)
+  if(TRIREME_${part} STREQUAL OFF)
+    return()
+  endif()
+  set(hints ${CUDAToolkit_INCLUDE_DIRS} ${CUDAToolkit_LIBRARY_DIR})
+  find_path(${part}_INCLUDE_DIR ${header} HINTS ${hints})
+  find_library(${part}_LIBRARY ${library} HINTS ${hints} PATH_SUFFIXES lib lib64)
+  if(${part}_INCLUDE_DIR AND ${part}_LIBRARY AND TRIREME_HAVE_CUDA)
+    set(TRIREME_HAVE_${part} ON PARENT_SCOPE)
+  elseif(TRIREME_${part} STREQUAL ON)
+    message(FATAL_ERROR "TRIREME_${part}=ON but ${header} with lib${library} (and CUDA) was not found "
+                        "(set ${part}_INCLUDE_DIR and ${part}_LIBRARY)")
+  endif()
+endfunction()
+trireme_find_gpu_library(CUDNN cudnn.h cudnn)
+trireme_find_gpu_library(NCCL nccl.h nccl)

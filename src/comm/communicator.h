@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/comm/comm_thread.h"
+#include "src/core/buffer.h"
+#include "src/core/tensor.h"
+#include "src/device/device.h"
+
+namespace trireme {
+
+/// Sum-collectives among a group of ranks, stream-ordered like kernels: work begins after what `stream` holds so
+/// far, and wait() makes `stream` wait for the result. All ranks must call in the same order. Tensors stay alive
+/// and untouched until the wait. Any element count, 0 included; no count limit.
+class Communicator : public BufferSource {
+ public:
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual std::string_view name() const = 0;  ///< as --comm spells it: "mpi", …
+
+  /// In place: every rank's tensor becomes the sum of all. f32, f64 and i64. `what` names it in messages.
+  virtual Ticket allreduce(const Tensor& tensor, Stream& stream, std::string_view what) = 0;
+  /// `result` of rank r becomes part r of the sum; `tensor` holds size() equal parts and is overwritten.
+  virtual Ticket reduce_scatter(const Tensor& tensor, const Tensor& result, Stream& stream,
+                                std::string_view what) = 0;
+  /// `result` holds size() parts; part r becomes rank r's `tensor`.
+  virtual Ticket allgather(const Tensor& tensor, const Tensor& result, Stream& stream, std::string_view what) = 0;
+  virtual Ticket broadcast(const Tensor& tensor, int root, Stream& stream, std::string_view what) = 0;
+  virtual void wait(Ticket ticket, Stream& stream) = 0;
+  virtual bool done(Ticket ticket) = 0;
+};
+
+class Group;
+
+struct CommunicatorOptions {
+  std::string kind = "auto";  ///< a name of communicator_names()
+};
+
+/// Names for --comm with a line of help each.
+struct CommunicatorName {
+  std::string_view name, summary;
+};
+const std::vector<CommunicatorName>& communicator_names();
+
+/// Collective over `group` (which it duplicates). Made before `thread` is first used, by the thread that owns MPI;
+/// must be destroyed after `thread`.
+std::unique_ptr<Communicator> make_communicator(const CommunicatorOptions& options, const Group& group,
+                                                CommThread& thread);
+
+}  // namespace trireme

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "src/comm/communicator.h"
+#include "src/exchange/bucket_plan.h"
+#include "src/exchange/gradient_exchange.h"
+#include "src/optim/optimizer.h"
+
+namespace trireme {
+
+struct AllReduceExchangeOptions {
+  double clip_norm = 0;    ///< 0: no clipping
+  bool nan_guard = true;
+};
+
+/// Allreduce of the gradient buckets in place, then the same optimizer step on every rank. Buckets are stepped as
+/// they arrive where neither clipping nor the NaN guard needs the whole gradient, else in finish_step. All
+/// references must outlive it.
+class AllReduceExchange final : public GradientExchange {
+ public:
+  AllReduceExchange(const Graph& graph, const FlatLayout& layout, BucketPlan plan, Communicator& communicator,
+                    Optimizer& optimizer, float* parameters, float* gradients, Stream& stream,
+                    const AllReduceExchangeOptions& options);
+  ~AllReduceExchange() override;
+
+  void parameter_needed(ParamId parameter) override;
+  void gradient_ready(ParamId parameter) override;
+  void finish_step(double learning_rate) override;
+  void settle() override;
+  double wait_seconds() const override;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace trireme

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/io/atomic_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "src/core/error.h"
+
+namespace trireme {
+namespace {
+
+/// A file descriptor that is closed when it goes.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+std::string folder_of(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+[[noreturn]] void fail(Status status, const char* verb, const std::string& path) {
+  const int error = errno;
+  throw make_error(status, "cannot {}: {}", verb, std::strerror(error)).at(path);
+}
+
+void sync_path(const std::string& path, int flags) {
+  const Descriptor file(::open(path.c_str(), flags | O_CLOEXEC));
+  if (file.get() < 0) fail(Status::io_error, "open for fsync", path);
+  // Some file systems refuse fsync on folders (EINVAL); the rename is then as durable as they make it.
+  if (::fsync(file.get()) != 0 && errno != EINVAL) fail(Status::io_error, "fsync", path);
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(std::string final_path) : final_path_(std::move(final_path)) {
+  static std::atomic<unsigned> counter{0};
+  const std::string folder = folder_of(final_path_);
+  if (!std::filesystem::is_directory(folder))
+    throw make_error(Status::cannot_create, "cannot create {}: no such folder", final_path_)
+        .at(folder)
+        .hint("create the folder first");
+  if (std::filesystem::is_directory(final_path_))
+    throw make_error(Status::cannot_create, "cannot create {}: it is a folder", final_path_);
+  const std::string name = std::filesystem::path(final_path_).filename().string();
+  temporary_path_ = fmt::format("{}/.{}.tmp-{}-{}", folder, name, ::getpid(), counter++);
+  const Descriptor probe(::open(temporary_path_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666));
+  if (probe.get() < 0) fail(Status::cannot_create, "create a file", temporary_path_);
+}
+
+AtomicFile::~AtomicFile() {
+  if (!committed_) ::unlink(temporary_path_.c_str());
+}
+
+void AtomicFile::commit() {
+  sync_path(temporary_path_, O_RDONLY);
+  if (::rename(temporary_path_.c_str(), final_path_.c_str()) != 0) fail(Status::io_error, "rename to", final_path_);
+  committed_ = true;
+  sync_path(folder_of(final_path_), O_RDONLY | O_DIRECTORY);
+}
+
+void write_text_atomically(const std::string& path, std::string_view text) {
+  AtomicFile file(path);
+  {
+    const Descriptor out(::open(file.temporary_path().c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
+    if (out.get() < 0) fail(Status::io_error, "open", file.temporary_path());
+    while (!text.empty()) {
+      const ssize_t written = ::write(out.get(), text.data(), text.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) fail(Status::io_error, "write", path);
+      text.remove_prefix(static_cast<std::size_t>(written));
+    }
+  }
+  file.commit();
+}
+
+std::string read_text(const std::string& path) {
+  const Descriptor in(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (in.get() < 0) fail(Status::input_missing, "open", path);
+  std::string text;
+  char piece[16384];
+  for (;;) {
+    const ssize_t got = ::read(in.get(), piece, sizeof piece);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(Status::io_error, "read", path);
+    if (got == 0) return text;
+    text.append(piece, static_cast<std::size_t>(got));
+  }
+}
+
+}  // namespace trireme
