@@ -68,8 +68,8 @@ namespace detail {
 
 /// Programmer errors only (a broken contract between two pieces of this program); throws status 70. Input is
 /// validated with Error. Always on: the checks that use it are outside inner loops.
-#define TRIREME_ASSERT(expression, why)                                                \
-  do {                                                                                 \
-    if (!(expression)) [[unlikely]]                                                    \
-      ::trireme::detail::assertion_failed(#expression, __FILE__, __LINE__, (why));     \
+#define TRIREME_ASSERT(expression, why)                                            \
+  do {                                                                             \
+    if (!(expression)) [[unlikely]]                                                \
+      ::trireme::detail::assertion_failed(#expression, __FILE__, __LINE__, (why)); \
   } while (false)

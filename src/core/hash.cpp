@@ -8,7 +8,9 @@
 
 namespace trireme {
 
-std::uint64_t xxh3(const void* data, std::size_t bytes) { return XXH3_64bits(data, bytes); }
+std::uint64_t xxh3(const void* data, std::size_t bytes) {
+  return XXH3_64bits(data, bytes);
+}
 
 struct Hasher::State {
   XXH3_state_t* xxh = XXH3_createState();
@@ -35,8 +37,12 @@ Hasher& Hasher::add_text(std::string_view text) {
   return add(text.data(), text.size());
 }
 
-std::uint64_t Hasher::digest() const { return XXH3_64bits_digest(state_->xxh); }
+std::uint64_t Hasher::digest() const {
+  return XXH3_64bits_digest(state_->xxh);
+}
 
-std::string hex_of(std::uint64_t value) { return fmt::format("{:016x}", value); }
+std::string hex_of(std::uint64_t value) {
+  return fmt::format("{:016x}", value);
+}
 
 }  // namespace trireme

@@ -11,7 +11,9 @@ namespace trireme {
 
 /// XXH3-64 of a range of bytes.
 std::uint64_t xxh3(const void* data, std::size_t bytes);
-inline std::uint64_t xxh3(std::string_view text) { return xxh3(text.data(), text.size()); }
+inline std::uint64_t xxh3(std::string_view text) {
+  return xxh3(text.data(), text.size());
+}
 
 /// XXH3-64 of a stream of pieces: equal to xxh3 of their concatenation.
 class Hasher {

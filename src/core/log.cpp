@@ -8,7 +8,8 @@
 namespace trireme::log {
 
 void setup(int rank, int world_size) {
-  auto logger = std::make_shared<spdlog::logger>("trireme", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
+  auto logger =
+      std::make_shared<spdlog::logger>("trireme", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
   logger->set_pattern(world_size > 1 && rank != 0 ? fmt::format("%H:%M:%S [rank {}] %^%l%$ %v", rank)
                                                   : "%H:%M:%S %^%l%$ %v");
   logger->set_level(rank == 0 ? spdlog::level::info : spdlog::level::warn);

@@ -8,8 +8,17 @@
 
 namespace trireme {
 
+namespace {
+
+// from_chars takes no plus sign; "+-1" must not become -1.
+std::string_view without_plus(std::string_view text) {
+  return text.size() > 1 && text[0] == '+' && text[1] != '-' ? text.substr(1) : text;
+}
+
+}  // namespace
+
 std::optional<std::int64_t> parse_int(std::string_view text) {
-  if (text.starts_with('+')) text.remove_prefix(1);
+  text = without_plus(text);
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || text.empty()) return std::nullopt;
@@ -17,7 +26,7 @@ std::optional<std::int64_t> parse_int(std::string_view text) {
 }
 
 std::optional<double> parse_double(std::string_view text) {
-  if (text.starts_with('+')) text.remove_prefix(1);
+  text = without_plus(text);
   double value = 0;
   const auto [end, error] =
       std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::general);

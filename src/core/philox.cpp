@@ -6,7 +6,8 @@
 
 namespace trireme {
 
-std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) {
+std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
+                                        std::array<std::uint32_t, 2> key) {
   constexpr std::uint64_t kMultiplier0 = 0xD2511F53;
   constexpr std::uint64_t kMultiplier1 = 0xCD9E8D57;
   constexpr std::uint32_t kWeyl0 = 0x9E3779B9;
@@ -26,7 +27,8 @@ std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, st
 
 Philox::Philox(std::uint64_t seed, std::uint16_t stream, std::uint32_t epoch, std::uint64_t sample)
     : counter_{0, epoch, static_cast<std::uint32_t>(sample),
-               static_cast<std::uint32_t>((sample >> 32) & 0xFFFF) | (static_cast<std::uint32_t>(stream) << 16)},
+               static_cast<std::uint32_t>((sample >> 32) & 0xFFFF) |
+                   (static_cast<std::uint32_t>(stream) << 16)},
       key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)} {}
 
 std::array<std::uint32_t, 4> Philox::block(std::uint32_t index) const {

@@ -26,15 +26,25 @@ struct Tensor {
 template <typename T>
 constexpr DType dtype_of();
 template <>
-constexpr DType dtype_of<unsigned char>() { return DType::u8; }
+constexpr DType dtype_of<unsigned char>() {
+  return DType::u8;
+}
 template <>
-constexpr DType dtype_of<std::int32_t>() { return DType::i32; }
+constexpr DType dtype_of<std::int32_t>() {
+  return DType::i32;
+}
 template <>
-constexpr DType dtype_of<std::int64_t>() { return DType::i64; }
+constexpr DType dtype_of<std::int64_t>() {
+  return DType::i64;
+}
 template <>
-constexpr DType dtype_of<float>() { return DType::f32; }
+constexpr DType dtype_of<float>() {
+  return DType::f32;
+}
 template <>
-constexpr DType dtype_of<double>() { return DType::f64; }
+constexpr DType dtype_of<double>() {
+  return DType::f64;
+}
 
 template <typename T>
 Tensor row_of(T* data, std::int64_t count) {
