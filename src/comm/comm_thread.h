@@ -8,8 +8,8 @@
 
 namespace trireme {
 
-/// One collective operation as a state machine that CommThread drives: start() once, then step() until it returns
-/// true. Neither may block. Memory is allocated when the object is made, on the caller's thread.
+/// One collective operation as a state machine that CommThread drives: start() once, then step() until it
+/// returns true. Neither may block. Memory is allocated when the object is made, on the caller's thread.
 class Collective {
  public:
   virtual ~Collective() = default;
@@ -24,9 +24,9 @@ struct Ticket {
   std::uint64_t id = 0;
 };
 
-/// The one thread that calls MPI while training runs. Collectives start in the order of submission and progress
-/// side by side. Each has a deadline; when one passes, or a collective throws, every waiter gets the Error (69).
-/// Sleeps when nothing is in flight. While main waits in wait(), it yields the core.
+/// The one thread that calls MPI while training runs. Collectives start in the order of submission and
+/// progress side by side. Each has a deadline; when one passes, or a collective throws, every waiter gets the
+/// Error (69). Sleeps when nothing is in flight. While main waits in wait(), it yields the core.
 class CommThread {
  public:
   explicit CommThread(std::chrono::duration<double> timeout);

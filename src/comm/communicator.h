@@ -13,9 +13,9 @@
 
 namespace trireme {
 
-/// Sum-collectives among a group of ranks, stream-ordered like kernels: work begins after what `stream` holds so
-/// far, and wait() makes `stream` wait for the result. All ranks must call in the same order. Tensors stay alive
-/// and untouched until the wait. Any element count, 0 included; no count limit.
+/// Sum-collectives among a group of ranks, stream-ordered like kernels: work begins after what `stream` holds
+/// so far, and wait() makes `stream` wait for the result. All ranks must call in the same order. Tensors stay
+/// alive and untouched until the wait. Any element count, 0 included; no count limit.
 class Communicator : public BufferSource {
  public:
   virtual int rank() const = 0;
@@ -28,7 +28,8 @@ class Communicator : public BufferSource {
   virtual Ticket reduce_scatter(const Tensor& tensor, const Tensor& result, Stream& stream,
                                 std::string_view what) = 0;
   /// `result` holds size() parts; part r becomes rank r's `tensor`.
-  virtual Ticket allgather(const Tensor& tensor, const Tensor& result, Stream& stream, std::string_view what) = 0;
+  virtual Ticket allgather(const Tensor& tensor, const Tensor& result, Stream& stream,
+                           std::string_view what) = 0;
   virtual Ticket broadcast(const Tensor& tensor, int root, Stream& stream, std::string_view what) = 0;
   virtual void wait(Ticket ticket, Stream& stream) = 0;
   virtual bool done(Ticket ticket) = 0;
@@ -46,8 +47,8 @@ struct CommunicatorName {
 };
 const std::vector<CommunicatorName>& communicator_names();
 
-/// Collective over `group` (which it duplicates). Made before `thread` is first used, by the thread that owns MPI;
-/// must be destroyed after `thread`.
+/// Collective over `group` (which it duplicates). Made before `thread` is first used, by the thread that owns
+/// MPI; must be destroyed after `thread`.
 std::unique_ptr<Communicator> make_communicator(const CommunicatorOptions& options, const Group& group,
                                                 CommThread& thread);
 

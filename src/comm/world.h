@@ -34,7 +34,8 @@ class Group {
 
   using Seconds = std::chrono::duration<double>;
   /// Every rank returns root's bytes. `what` names the wait in the error.
-  std::vector<std::byte> broadcast(std::vector<std::byte> bytes, int root, Seconds timeout, const char* what) const;
+  std::vector<std::byte> broadcast(std::vector<std::byte> bytes, int root, Seconds timeout,
+                                   const char* what) const;
   std::string broadcast_text(const std::string& text, int root, Seconds timeout, const char* what) const;
   /// Every rank's text, by rank, on every rank.
   std::vector<std::string> allgather_text(const std::string& text, Seconds timeout, const char* what) const;
@@ -82,8 +83,8 @@ class World {
   std::string host_;
 };
 
-/// Status 78 with the cure if the world is smaller than `expected_ranks` (0: no expectation), or is a world of one
-/// although the launcher promised more (the program was built with another MPI than the launcher's).
+/// Status 78 with the cure if the world is smaller than `expected_ranks` (0: no expectation), or is a world
+/// of one although the launcher promised more (the program was built with another MPI than the launcher's).
 void check_world_size(const World& world, const LaunchFacts& facts, int expected_ranks);
 
 }  // namespace trireme

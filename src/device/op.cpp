@@ -7,8 +7,17 @@ namespace trireme {
 
 std::string_view op_name(const OpAttributes& op) {
   static constexpr std::array<std::string_view, std::variant_size_v<OpAttributes>> kNames = {
-      "input", "conv2d", "batch_norm", "relu", "max_pool", "adaptive_avg_pool", "linear",
-      "dropout", "add", "flatten", "softmax_cross_entropy"};
+      "input",
+      "conv2d",
+      "batch_norm",
+      "relu",
+      "max_pool",
+      "adaptive_avg_pool",
+      "linear",
+      "dropout",
+      "add",
+      "flatten",
+      "softmax_cross_entropy"};
   return kNames[op.index()];
 }
 

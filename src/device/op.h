@@ -19,7 +19,8 @@ namespace trireme {
 struct InputOp {
   friend bool operator==(const InputOp&, const InputOp&) = default;
 };
-/// y = conv(x, W) [+ b] [then ReLU]. Parameters: weight OHWI, and bias [O] if `bias`. Cross-correlation, as PyTorch.
+/// y = conv(x, W) [+ b] [then ReLU]. Parameters: weight OHWI, and bias [O] if `bias`. Cross-correlation, as
+/// PyTorch.
 struct Conv2dOp {
   std::int64_t out_channels = 0, kernel_h = 0, kernel_w = 0, stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0;
   bool bias = false;
@@ -53,9 +54,9 @@ struct LinearOp {
   bool bias = true;
   friend bool operator==(const LinearOp&, const LinearOp&) = default;
 };
-/// Training: keeps an element with probability 1-p and scales it by 1/(1-p); inference: identity. Element i of a
-/// sample (order C,H,W) is kept if uniform i of Philox(seed, RandomStream::dropout + ordinal, epoch, sample id)
-/// is >= p.
+/// Training: keeps an element with probability 1-p and scales it by 1/(1-p); inference: identity. Element i
+/// of a sample (order C,H,W) is kept if uniform i of Philox(seed, RandomStream::dropout + ordinal, epoch,
+/// sample id) is >= p.
 struct DropoutOp {
   double probability = 0.5;
   int ordinal = 0;
@@ -77,8 +78,8 @@ struct SoftmaxCrossEntropyOp {
   friend bool operator==(const SoftmaxCrossEntropyOp&, const SoftmaxCrossEntropyOp&) = default;
 };
 
-using OpAttributes = std::variant<InputOp, Conv2dOp, BatchNormOp, ReluOp, MaxPoolOp, AdaptiveAvgPoolOp, LinearOp,
-                                  DropoutOp, AddOp, FlattenOp, SoftmaxCrossEntropyOp>;
+using OpAttributes = std::variant<InputOp, Conv2dOp, BatchNormOp, ReluOp, MaxPoolOp, AdaptiveAvgPoolOp,
+                                  LinearOp, DropoutOp, AddOp, FlattenOp, SoftmaxCrossEntropyOp>;
 
 /// The op's name in the text form of graphs, reports and error messages: "conv2d", "batch_norm", …
 std::string_view op_name(const OpAttributes& op);
@@ -100,10 +101,12 @@ struct ValueSpec {
 
 /// Sums over the samples that the loss op has seen since the record was last zeroed. Lives on the device.
 struct StepRecord {
-  double loss_sum = 0;             ///< in train programs: with label smoothing
-  std::int64_t loss_fixed = 0;     ///< sum of llrint(loss * 2^24) of each sample: exact at any order of summation
-  std::int64_t samples = 0;        ///< padding rows are not counted
-  std::int64_t top1 = 0, top5 = 0; ///< the label is among the 1 or 5 largest logits; ties go to the lowest class
+  double loss_sum = 0;  ///< in train programs: with label smoothing
+  std::int64_t loss_fixed =
+      0;                     ///< sum of llrint(loss * 2^24) of each sample: exact at any order of summation
+  std::int64_t samples = 0;  ///< padding rows are not counted
+  std::int64_t top1 = 0,
+               top5 = 0;  ///< the label is among the 1 or 5 largest logits; ties go to the lowest class
 };
 
 /// What changes from step to step. Pointers are device memory.
@@ -113,8 +116,8 @@ struct RunContext {
   const std::int64_t* sample_ids = nullptr;  ///< [N]
   std::int64_t valid_samples = 0;            ///< rows from here on are padding
   float gradient_scale = 1;                  ///< 1 / samples of the global step
-  float share_weight = 1;                    ///< valid samples of this micro-batch / samples of the global step
-  bool accumulate = false;                   ///< backward adds to parameter gradients instead of writing them
+  float share_weight = 1;   ///< valid samples of this micro-batch / samples of the global step
+  bool accumulate = false;  ///< backward adds to parameter gradients instead of writing them
   std::uint64_t seed = 0;
   std::uint32_t epoch = 0;
 };
@@ -123,12 +126,12 @@ struct RunContext {
 struct Bindings {
   std::vector<void*> inputs;
   void* output = nullptr;
-  void* saved = nullptr;                  ///< OpFacts::saved_bytes, kept from forward to backward
-  void* scratch = nullptr;                ///< undefined content at every call
-  std::vector<const float*> parameters;   ///< into the flat parameter buffer
-  std::vector<float*> parameter_grads;    ///< into the flat gradient buffer; backward only
-  const void* output_grad = nullptr;      ///< backward only
-  std::vector<void*> input_grads;         ///< null where no gradient is wanted; written, never added to
+  void* saved = nullptr;                 ///< OpFacts::saved_bytes, kept from forward to backward
+  void* scratch = nullptr;               ///< undefined content at every call
+  std::vector<const float*> parameters;  ///< into the flat parameter buffer
+  std::vector<float*> parameter_grads;   ///< into the flat gradient buffer; backward only
+  const void* output_grad = nullptr;     ///< backward only
+  std::vector<void*> input_grads;        ///< null where no gradient is wanted; written, never added to
   StepRecord* record = nullptr;
 };
 
