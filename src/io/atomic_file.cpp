@@ -70,7 +70,8 @@ AtomicFile::~AtomicFile() {
 
 void AtomicFile::commit() {
   sync_path(temporary_path_, O_RDONLY);
-  if (::rename(temporary_path_.c_str(), final_path_.c_str()) != 0) fail(Status::io_error, "rename to", final_path_);
+  if (::rename(temporary_path_.c_str(), final_path_.c_str()) != 0)
+    fail(Status::io_error, "rename to", final_path_);
   committed_ = true;
   sync_path(folder_of(final_path_), O_RDONLY | O_DIRECTORY);
 }

@@ -6,9 +6,11 @@
 
 namespace trireme {
 
-/// A file that appears at its final path whole or not at all: written under a temporary name in the same folder
-/// (".NAME.tmp-PID-N"), then commit() fsyncs it, renames it and fsyncs the folder. Without commit() the destructor
-/// removes the temporary file. Errors: 73 if the folder does not exist or is not writable, 74 on I/O errors.
+/// A file that appears at its final path whole or not at all: written under a temporary name in the same
+/// folder
+/// (".NAME.tmp-PID-N"), then commit() fsyncs it, renames it and fsyncs the folder. Without commit() the
+/// destructor removes the temporary file. Errors: 73 if the folder does not exist or is not writable, 74 on
+/// I/O errors.
 class AtomicFile {
  public:
   explicit AtomicFile(std::string final_path);
