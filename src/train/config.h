@@ -7,31 +7,27 @@
 #include <string_view>
 #include <vector>
 
-namespace trireme {
+#include "src/train/interval.h"
+#include "src/train/setting.h"
 
-/// "500steps", "1epoch", "15min" or "never".
-struct Interval {
-  enum class Unit { never, steps, epochs, minutes };
-  Unit unit = Unit::never;
-  double count = 0;
-  friend bool operator==(const Interval&, const Interval&) = default;
-};
+namespace trireme {
 
 /// Values that a run is made of. Defaults stand in the table in config.cpp (text form), not here.
 struct TrainConfig {
   // data
   std::string data, val;
-  int image_size = 0;              ///< 0: the training file's own size (raw), else required
-  std::string augment;             ///< "auto" or a name of data/transform.h's Augment
-  std::string order;               ///< "full" or "blocks:MIB"
+  int image_size = 0;   ///< 0: the training file's own size (raw), else required
+  std::string augment;  ///< "auto" or a name of data/transform.h's Augment
+  std::string order;    ///< "full" or "blocks:MIB"
   std::string preload;
-  std::string last_batch;          ///< "drop" or "keep"
-  int loader_threads = 0;          ///< 0: chosen
+  std::string last_batch;  ///< "drop" or "keep"
+  int loader_threads = 0;  ///< 0: chosen
   // model
   std::string model;
   double label_smoothing = 0, dropout = 0.5;
   // optimisation
   std::int64_t epochs = 0, steps = 0;  ///< steps > 0 stops early; the schedule still spans `epochs`
+  /// Exactly one of global_batch and batch_per_rank is above 0.
   std::int64_t global_batch = 0, batch_per_rank = 0, accumulate = 1;
   double lr = 0, momentum = 0, weight_decay = 0, warmup_epochs = 0, clip_norm = 0;
   bool nesterov = false, decay_norm_and_bias = true;
@@ -39,7 +35,7 @@ struct TrainConfig {
   std::vector<double> milestones;  ///< in epochs, for --schedule step
   double gamma = 0.1;
   std::uint64_t seed = 0;
-  double target_accuracy = 0;      ///< 0: none; stops when top-1 of the validation data reaches it
+  double target_accuracy = 0;  ///< 0: none; stops when top-1 of the validation data reaches it
   bool nan_guard = true;
   // evaluation and output
   std::string output, resume;
@@ -49,25 +45,14 @@ struct TrainConfig {
   bool memory_report = false;
   // machine
   std::string device, comm;
-  int threads = 0;                 ///< 0: by the rule of cores.h
+  int threads = 0;  ///< 0: by the rule of cores.h
   double bucket_mb = 0;
-  double timeout_seconds = 0, max_time_seconds = 0, grace_seconds = 0;
+  double timeout_seconds = 0, grace_seconds = 0;
+  double max_time_seconds = 0;  ///< 0: what the scheduler leaves, if it says; otherwise no limit
   int expect_ranks = 0;
 };
 
-/// One row of the table.
-struct Setting {
-  std::string name;        ///< "global-batch": the flag --global-batch, TRIREME_GLOBAL_BATCH, ini key global-batch
-  std::string group;       ///< heading of --help
-  std::string value_name;  ///< "N", "FILE", "NAME"; empty for on/off settings, which may stand without value
-  std::string default_text;
-  std::string help;
-  /// Per-rank or per-machine settings (threads, device, paths, …) are not part of the hash that ranks compare.
-  bool part_of_hash = true;
-  /// Reads and checks one value; throws Error (78 from ini and environment, 64 from flags: the caller decides).
-  void (*set)(TrainConfig& config, std::string_view text) = nullptr;
-  std::string (*get)(const TrainConfig& config) = nullptr;
-};
+using Setting = SettingOf<TrainConfig>;
 
 /// The table, in the order of --help.
 const std::vector<Setting>& train_settings();
@@ -77,9 +62,14 @@ TrainConfig default_train_config();
 /// `name=value` lines with group comments; an ini file that gives the same config.
 std::string config_text(const TrainConfig& config);
 TrainConfig parse_config_text(std::string_view text, std::string_view file_name);
-/// Merges: flags > environment > ini (--config FILE) > defaults. Refuses unknown and doubled settings with the
-/// nearest name (64 for flags; 78 for TRIREME_* variables and ini keys), and settings that do not fit each other.
+/// Merges: flags > environment > ini (--config FILE or TRIREME_CONFIG) > defaults. Refuses unknown and
+/// doubled settings with the nearest name (64 for flags; 78 for TRIREME_* variables and ini keys), and
+/// settings that do not fit each other (78). {seed}, {jobid} and {index} in --output are replaced.
 TrainConfig merge_train_config(const std::vector<std::string>& arguments, const char* const* environment);
+/// The part of the merge that needs nothing but the command line: status 64 if that is wrong in itself.
+void check_train_flags(const std::vector<std::string>& arguments);
+/// Status 78 for settings that do not fit each other, 64 for missing ones.
+void check_train_config(const TrainConfig& config);
 /// Grouped help of the table.
 std::string train_help();
 /// Hash over the settings with part_of_hash.
