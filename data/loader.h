@@ -14,23 +14,26 @@
 
 namespace trireme {
 
-/// A host batch: `valid` samples in the first rows; rows up to the pool's batch size are padding (zeros).
+/// A host batch: `valid` samples in the first rows; the other rows are padding: zero images, label 0, sample
+/// id -1.
 struct Batch {
-  Tensor images;                        ///< f32 [rows,S,S,C]
-  std::int32_t* labels = nullptr;       ///< [rows]
-  std::int64_t* sample_ids = nullptr;   ///< [rows]
+  Tensor images;                       ///< f32 [rows,S,S,C]
+  std::int32_t* labels = nullptr;      ///< [rows]
+  std::int64_t* sample_ids = nullptr;  ///< [rows]
   std::int64_t valid = 0;
-  std::int64_t index = 0;               ///< which batch of the epoch this is
+  std::int64_t index = 0;  ///< which batch of the epoch this is
 };
 
 struct LoaderOptions {
   int threads = 1;
-  int pool_batches = 4;               ///< batches in flight; memory is allocated once
-  std::int64_t rows = 0;              ///< rows of the largest batch
+  int pool_batches = 4;   ///< batches in flight, those that the user holds included; memory is allocated once
+  std::int64_t rows = 0;  ///< rows of the largest batch
   std::chrono::duration<double> timeout = std::chrono::minutes(10);
 };
 
-/// Threads that make an epoch's batches arrive in order, ahead of use, from a fixed pool.
+/// Threads that make an epoch's batches arrive in order, ahead of use, from a fixed pool. What a batch holds
+/// does not depend on the number of threads. One thread uses a loader; dataset, sampler and memory must
+/// outlive it.
 class Loader {
  public:
   /// Returns its batch to the pool when destroyed.
@@ -39,24 +42,28 @@ class Loader {
     void operator()(Batch* batch) const;
   };
   using BatchPtr = std::unique_ptr<Batch, Return>;
-  /// Which positions of the epoch's order batch `index` holds; `rows` is the batch's tensor size (≥ range size).
+  /// Which positions of the epoch's order batch `index` holds; `rows` is the batch's tensor size (≥ range
+  /// size).
   struct Request {
     SampleRange range;
     std::int64_t rows = 0;
   };
+  /// Called by the loader's threads, one at a time, once for each batch and in order.
   using RequestOf = std::function<Request(std::int64_t index)>;
 
   Loader(const Dataset& dataset, const Sampler& sampler, Transform transform, LoaderOptions options,
          BufferSource& memory);
+  /// Ends the threads once each has finished the sample that it is reading. No batch may be out any more.
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  /// Begins to deliver batches first, first+1, … count-1 of `epoch`. What an earlier start left is dropped; all
-  /// batches must have been returned.
+  /// Begins to deliver batches first, first+1, … count-1 of `epoch`. What an earlier start left is dropped;
+  /// all batches must have been returned. Throws (74) if a sample being read does not end within the timeout.
   void start(std::uint32_t epoch, std::int64_t first, std::int64_t count, RequestOf request_of);
-  /// The next batch in order; null after the last. Throws the error of a worker, or (69) when the timeout passes.
-  /// `poll` is called about every 50 ms while waiting (signals).
+  /// The next batch in order; null after the last. Throws the error of a worker, once the batches before the
+  /// faulty one are delivered and then at every call, or (74) when the timeout passes. `poll` is called about
+  /// every 50 ms while waiting (signals).
   BatchPtr next(const std::function<void()>& poll = {});
   /// Seconds that next() has waited since construction.
   double wait_seconds() const;

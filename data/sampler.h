@@ -8,10 +8,18 @@ namespace trireme {
 
 /// The order in which an epoch visits samples.
 struct SampleOrder {
-  enum class Kind { full, blocks, sequential };
+  enum class Kind {
+    full,       ///< a permutation of all samples
+    blocks,     ///< blocks permuted, then samples within windows of 64 blocks: nearly sequential reads
+    sequential  ///< as stored
+  };
   Kind kind = Kind::full;
   std::int64_t block_samples = 0;  ///< blocks only: samples of one block
 };
+
+/// Reads "full" or "blocks:MIB" (a positive number of MiB, fractions allowed). `sample_bytes` is the stored
+/// size of a sample (its mean where sizes vary) and turns MiB into samples. Throws 64 on anything else.
+SampleOrder parse_sample_order(std::string_view text, std::int64_t sample_bytes);
 
 /// A half-open range of positions in an epoch's order.
 struct SampleRange {
@@ -20,10 +28,12 @@ struct SampleRange {
   friend bool operator==(const SampleRange&, const SampleRange&) = default;
 };
 
-/// A keyed bijection of 0..N-1 for each epoch, computed per index in O(1) memory: the same on every rank and at
-/// any rank count.
+/// A keyed bijection of 0..N-1 for each epoch, computed per index in O(1) memory: the same on every rank and
+/// at any rank count. Any number of threads may ask.
 class Sampler {
  public:
+  static constexpr std::int64_t kWindowBlocks = 64;
+
   Sampler(std::int64_t num_samples, std::uint64_t seed, SampleOrder order);
 
   std::int64_t num_samples() const { return num_samples_; }
@@ -31,6 +41,8 @@ class Sampler {
   std::int64_t sample_at(std::uint32_t epoch, std::int64_t position) const;
 
  private:
+  std::int64_t sample_in_blocks(std::uint32_t epoch, std::int64_t position) const;
+
   std::int64_t num_samples_;
   std::uint64_t seed_;
   SampleOrder order_;

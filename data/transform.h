@@ -4,46 +4,75 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "data/picture.h"
+#include "data/resize.h"
 
 namespace trireme {
 
 enum class Augment {
-  none,          ///< training sees what evaluation sees
-  flip,          ///< horizontal flip with probability 1/2
-  crop,          ///< zero-pad by size/8, random crop
-  crop_flip,     ///< both: the usual recipe for CIFAR
-  resized_crop   ///< random-resized-crop (area 0.08..1, ratio 3/4..4/3) and flip: the usual recipe for ImageNet
+  none,         ///< training sees what evaluation sees
+  flip,         ///< horizontal flip with probability 1/2
+  crop,         ///< zero-pad by size/8 (at least 1), random crop
+  crop_flip,    ///< both: the usual recipe for CIFAR
+  resized_crop  ///< random-resized-crop (area 0.08..1, ratio 3/4..4/3) and flip: the usual recipe for
+                ///< ImageNet
 };
 
+/// An augmentation as the command line names it, with a line of help.
+struct AugmentName {
+  Augment augment;
+  std::string_view name, help;
+};
+/// All of them, in the order of the enum.
+std::span<const AugmentName> augment_names();
+std::string_view augment_name(Augment augment);
+std::optional<Augment> parse_augment(std::string_view name);
+
 struct TransformOptions {
-  int image_size = 0;               ///< output is image_size x image_size
+  int image_size = 0;  ///< output is image_size x image_size
   int channels = 3;
-  bool training = true;             ///< false: resize + centre crop only
+  bool training = true;  ///< false: resize + centre crop only
   Augment augment = Augment::none;
-  std::vector<double> mean, std;    ///< in 0..1, of the training file
+  std::vector<double> mean, std;  ///< in 0..1, of the training file
   std::uint64_t seed = 0;
-  /// Evaluation of pictures that are not image_size already: the shorter side is resized to
-  /// image_size / crop_ratio, then the centre is cropped.
+  /// Pictures that are not image_size x image_size already: the shorter side is resized to image_size /
+  /// crop_ratio, then the centre is cropped; Augment::crop crops at random instead, without padding, for
+  /// there is a margin.
   double crop_ratio = 0.875;
 };
 
+/// Memory that Transform reuses from picture to picture. One thread at a time.
+struct TransformScratch {
+  Picture grey, resized;
+  ResizeScratch resize;
+};
+
+/// Immutable: any number of threads may apply it, each with its own scratch.
 class Transform {
  public:
+  /// Throws 78 where the options do not fit each other.
   explicit Transform(TransformOptions options);
   const TransformOptions& options() const { return options_; }
-  /// Writes image_size * image_size * channels floats, HWC.
+
+  /// Writes image_size * image_size * channels floats, HWC: (level / 255 - mean) / std; a std of 0 (a
+  /// constant channel) counts as 1. A grey picture fills all channels of an RGB output; RGB to grey is ITU-R
+  /// 601 luma.
+  void apply(const Picture& picture, std::uint32_t epoch, std::int64_t sample, float* out,
+             TransformScratch& scratch) const;
+  /// The same with memory of its own.
   void apply(const Picture& picture, std::uint32_t epoch, std::int64_t sample, float* out) const;
 
  private:
-  TransformOptions options_;
-};
+  void normalise(const PictureView& source, int top, int left, bool flip, float* out) const;
 
-/// Antialiased bilinear resize (triangle filter widened when shrinking), within one level of Pillow's BILINEAR.
-void resize_bilinear(const Picture& source, int height, int width, Picture& destination);
+  TransformOptions options_;
+  std::vector<float> normalised_;  ///< [channels, 256]: what each level becomes
+};
 
 }  // namespace trireme
