@@ -12,10 +12,10 @@
 namespace trireme {
 
 struct ModelOptions {
-  Shape image;                   ///< [H,W,C]
+  Shape image;  ///< [H,W,C]
   std::int64_t num_classes = 0;
   double label_smoothing = 0;
-  double dropout = 0.5;          ///< of the nets that have dropout layers
+  double dropout = 0.5;  ///< of the nets that have dropout layers
 };
 
 /// One row of the table of networks.

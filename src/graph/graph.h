@@ -18,13 +18,13 @@ using NodeId = int;
 
 enum class ParamRole { conv_weight, linear_weight, bias, norm_weight, norm_bias, running_mean, running_var };
 
-/// How the first value of a parameter is drawn (in file order, OIHW, from the counter RNG; see initialise.h).
+/// How the first value of a parameter is drawn (in file order, OIHW, from the counter RNG; see initialize.h).
 struct Initializer {
   enum class Kind {
-    constant,       ///< every element = value
-    normal,         ///< N(0, value^2)
-    kaiming_normal, ///< N(0, 2 / fan_out), torchvision's mode="fan_out", nonlinearity="relu"
-    fan_in_uniform  ///< U(-1/sqrt(fan_in), +), PyTorch's default of Linear and Conv2d weights and biases
+    constant,        ///< every element = value
+    normal,          ///< N(0, value^2)
+    kaiming_normal,  ///< N(0, 2 / fan_out), torchvision's mode="fan_out", nonlinearity="relu"
+    fan_in_uniform   ///< U(-1/sqrt(fan_in), +), PyTorch's default of Linear and Conv2d weights and biases
   };
   Kind kind = Kind::constant;
   double value = 0;
@@ -48,6 +48,7 @@ struct Parameter {
 struct Value {
   Shape shape;  ///< of one sample: [H,W,C] or [F]; [] for the loss
   NodeId producer = -1;
+  friend bool operator==(const Value&, const Value&) = default;
 };
 
 struct Node {
@@ -56,6 +57,7 @@ struct Node {
   std::vector<ValueId> inputs;
   ValueId output = -1;
   std::vector<ParamId> parameters;  ///< in the role order that the op's comment states
+  friend bool operator==(const Node&, const Node&) = default;
 };
 
 /// Built by its verbs, each of which infers the output shape and refuses impossible ones (Error, status 78).
@@ -83,17 +85,25 @@ class Graph {
   const Value& value(ValueId id) const { return values_[static_cast<std::size_t>(id)]; }
   const Parameter& parameter(ParamId id) const { return parameters_[static_cast<std::size_t>(id)]; }
 
-  Shape image_shape() const;        ///< [H,W,C]
-  std::int64_t num_classes() const; ///< features of the logits
+  Shape image_shape() const;         ///< [H,W,C]
+  std::int64_t num_classes() const;  ///< features of the logits
   /// Elements of all parameters but BN statistics: the number that papers quote.
   std::int64_t num_trainable() const;
 
   /// One line per node, readable and writable; `parse_graph(text()) == *this` in everything.
   std::string text() const;
 
+  /// Refuses (78) what cannot be trained: no input or loss, the loss not last, a value or parameter without
+  /// use.
+  void check_complete() const;
+  friend bool operator==(const Graph&, const Graph&) = default;
+
  private:
-  friend Graph parse_graph(std::string_view text);
+  friend class GraphParser;
   friend class GraphRewriter;
+  /// Infers the output shape, makes the node's parameters and appends it.
+  ValueId build(std::string_view name, const OpAttributes& op, std::vector<ValueId> inputs,
+                Initializer::Kind weight_init);
   ValueId append(std::string_view name, OpAttributes op, std::vector<ValueId> inputs, const Shape& output,
                  std::vector<ParamId> parameters = {});
   ParamId add_parameter(std::string name, const Shape& shape, ParamRole role, const Initializer& init);

@@ -44,8 +44,8 @@ struct StepScales {
 /// The outcome of planning: device op plans, lifetimes and arena offsets. Made before any memory is there.
 class ProgramPlan {
  public:
-  /// Applies the device's fusions, plans every op, packs activations, gradients, saved values and scratch into one
-  /// arena by lifetime.
+  /// Applies the device's fusions, plans every op, packs activations, gradients, saved values and scratch
+  /// into one arena by lifetime.
   ProgramPlan(const Graph& graph, Device& device, std::int64_t batch, Mode mode);
   ~ProgramPlan();
   ProgramPlan(ProgramPlan&&) noexcept;
@@ -54,8 +54,8 @@ class ProgramPlan {
   std::size_t arena_bytes() const;
   std::int64_t batch() const;
   Mode mode() const;
-  /// The table that --memory-report prints: per node shape, layout, bytes, offset, lifetime; then totals, and what
-  /// the arena would be without reuse.
+  /// The table that --memory-report prints: per node shape, layout, bytes, offset, lifetime; then totals, and
+  /// what the arena would be without reuse.
   std::string memory_report() const;
 
  private:
@@ -89,8 +89,9 @@ class Program {
   /// Logits of the last forward, fp32 [N,classes], copied to the host.
   std::vector<float> read_logits();
 
-  /// Runs forward again on the loaded batch, op by op, and names the first node whose output is not finite; else
-  /// the first parameter whose value or gradient is not finite; nothing if all is finite. Only for diagnosis.
+  /// Runs forward again on the loaded batch, op by op, and names the first node whose output is not finite;
+  /// else the first parameter whose value or gradient is not finite; nothing if all is finite. Only for
+  /// diagnosis.
   std::optional<std::string> find_non_finite(const StepScales& scales);
 
  private:
