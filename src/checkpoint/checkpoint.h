@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole state of a training run in one HDF5 file: named tensors (torchvision's names, OIHW, fp32), optimizer
-// state, position, settings, and what is needed to classify a picture. See docs/formats.md.
+// The whole state of a training run in one HDF5 file: named tensors (torchvision's names, OIHW, fp32),
+// optimizer state, position, settings, and what is needed to classify a picture. See docs/formats.md.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct NamedTensor {
 
 struct Checkpoint {
   TrainingPosition position;
-  std::vector<NamedTensor> parameters;                              ///< weights and BN statistics, graph order
+  std::vector<NamedTensor> parameters;  ///< weights and BN statistics, graph order
   std::map<std::string, std::vector<NamedTensor>> optimizer_state;  ///< by state name, "momentum"
   std::string graph_text, model_name, config_text;
   std::vector<std::string> class_names;
@@ -46,7 +46,8 @@ struct Checkpoint {
   std::uint64_t dataset_fingerprint = 0;
 };
 
-/// Writes under a temporary name, fsyncs, renames, fsyncs the directory. 73 or 74 on failure, nothing left behind.
+/// Writes under a temporary name, fsyncs, renames, fsyncs the directory. 73 or 74 on failure, nothing left
+/// behind.
 void write_checkpoint(const std::string& path, const Checkpoint& checkpoint);
 /// 66 if absent, 65 if damaged (checksum, missing parts), naming the file and the part.
 Checkpoint read_checkpoint(const std::string& path);
@@ -54,17 +55,27 @@ Checkpoint read_checkpoint(const std::string& path);
 /// Hash over all weights and BN statistics by name: equal digest, bit-equal model. Names are sorted.
 std::uint64_t digest_of(const std::vector<NamedTensor>& parameters);
 
-/// `RUN_DIR/checkpoints/step-N.h5` with the one-line files `RUN_DIR/latest` and `RUN_DIR/best`.
+/// The newest checkpoint of a run folder that reads without damage, falling back to the ones before with a
+/// warning; nothing if the folder has none; 65 if it has some and all are damaged.
+std::optional<Checkpoint> load_newest_checkpoint(const std::string& run_dir,
+                                                 std::string* path_read = nullptr);
+
+/// `RUN_DIR/checkpoints/step-N.h5` with the one-line files `RUN_DIR/latest` and `RUN_DIR/best`, which hold a
+/// path relative to RUN_DIR. For the one process that writes: the constructor makes the folders and removes
+/// temporary files of writers that are dead. `keep` 0 keeps all.
 class CheckpointStore {
  public:
   CheckpointStore(std::string run_dir, int keep);
   /// Saves, updates `latest` (and `best` if asked), removes all but the last `keep` and the best.
   std::string save(const Checkpoint& checkpoint, bool is_best);
-  /// The newest that reads without damage, falling back to the ones before with a warning; nothing if there is none.
-  std::optional<Checkpoint> load_latest(std::string* path_read = nullptr) const;
+  std::optional<Checkpoint> load_latest(std::string* path_read = nullptr) const {
+    return load_newest_checkpoint(run_dir_, path_read);
+  }
   const std::string& run_dir() const { return run_dir_; }
 
  private:
+  void remove_old(std::int64_t newest_step) const;
+
   std::string run_dir_;
   int keep_;
 };
