@@ -6,10 +6,17 @@
 namespace trireme::h5 {
 namespace {
 
-// HDF5 keeps global state of its own; this is its lock, and lives as long as the process.
+// HDF5 keeps global state of its own; this is its lock, and lives as long as the process. HDF5's cleaning up at exit
+// is switched off, because it crashes after a file that could not be written to its end; every handle is closed by
+// its owner.
+struct Library {
+  std::recursive_mutex mutex;
+  Library() { H5dont_atexit(); }
+};
+
 std::recursive_mutex& library_mutex() {
-  static std::recursive_mutex mutex;
-  return mutex;
+  static Library library;
+  return library.mutex;
 }
 
 herr_t take_description(unsigned position, const H5E_error2_t* entry, void* text) {
@@ -43,8 +50,8 @@ std::string last_reason() {
 
 void fail(Status status, std::string_view verb, std::string_view file, std::string_view object) {
   Error error = make_error(status, "cannot {}: {}", verb, last_reason());
-  if (!object.empty()) error = std::move(error).at(object);
-  throw std::move(error).at(file);
+  if (object.empty()) throw std::move(error).at(file);
+  throw std::move(error).at(object).at(file);
 }
 
 H5Handle own(hid_t id, H5Handle::Close close, Status status, std::string_view verb, std::string_view file,
