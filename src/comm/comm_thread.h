@@ -15,7 +15,8 @@ class Collective {
   virtual ~Collective() = default;
   virtual void start() = 0;
   virtual bool step() = 0;
-  /// For messages: "allreduce of bucket 3 (layer2.0.conv1.weight …), 4.0 MiB"
+  /// For messages: "allreduce of bucket 3 (layer2.0.conv1.weight …), 4.0 MiB". Any thread may ask at any
+  /// time.
   virtual std::string describe() const = 0;
 };
 
@@ -36,6 +37,7 @@ class CommThread {
   CommThread& operator=(const CommThread&) = delete;
 
   Ticket submit(std::unique_ptr<Collective> collective);
+  /// Whether wait() would return, or throw, at once.
   bool done(Ticket ticket) const;
   /// Returns when the collective is complete; throws its error or the deadline's.
   void wait(Ticket ticket);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,15 +26,21 @@ class Communicator : public BufferSource {
   /// In place: every rank's tensor becomes the sum of all. f32, f64 and i64. `what` names it in messages.
   virtual Ticket allreduce(const Tensor& tensor, Stream& stream, std::string_view what) = 0;
   /// `result` of rank r becomes part r of the sum; `tensor` holds size() equal parts and is overwritten.
+  /// `result` may be this rank's own part of `tensor`, else they must not overlap. Same types as allreduce.
   virtual Ticket reduce_scatter(const Tensor& tensor, const Tensor& result, Stream& stream,
                                 std::string_view what) = 0;
-  /// `result` holds size() parts; part r becomes rank r's `tensor`.
+  /// `result` holds size() parts; part r becomes rank r's `tensor`, which may be this rank's own part of
+  /// `result`.
   virtual Ticket allgather(const Tensor& tensor, const Tensor& result, Stream& stream,
                            std::string_view what) = 0;
   virtual Ticket broadcast(const Tensor& tensor, int root, Stream& stream, std::string_view what) = 0;
   virtual void wait(Ticket ticket, Stream& stream) = 0;
   virtual bool done(Ticket ticket) = 0;
 };
+
+/// For destructors whose memory collectives may still use: waits until they have ended, at most 5 s, and
+/// leaves those that cannot end because another rank is gone. Does not throw.
+void drain(Communicator& communicator, std::span<const Ticket> tickets) noexcept;
 
 class Group;
 

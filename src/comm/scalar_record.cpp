@@ -34,7 +34,8 @@ void ScalarRecord::wait(Stream& stream) {
 
 void sum_record(Communicator& communicator, Stream& stream, std::span<double> doubles,
                 std::span<std::int64_t> integers, std::string_view what) {
-  const Ticket double_ticket = communicator.allreduce(row_of(doubles.data(), std::ssize(doubles)), stream, what);
+  const Ticket double_ticket =
+      communicator.allreduce(row_of(doubles.data(), std::ssize(doubles)), stream, what);
   const Ticket integer_ticket =
       communicator.allreduce(row_of(integers.data(), std::ssize(integers)), stream, what);
   communicator.wait(double_ticket, stream);
@@ -45,8 +46,8 @@ std::vector<std::uint64_t> allgather_u64(Communicator& communicator, Stream& str
                                          std::string_view what) {
   auto mine = static_cast<std::int64_t>(value);
   std::vector<std::int64_t> all(static_cast<std::size_t>(communicator.size()));
-  communicator.wait(communicator.allgather(row_of(&mine, 1), row_of(all.data(), std::ssize(all)), stream, what),
-                    stream);
+  communicator.wait(
+      communicator.allgather(row_of(&mine, 1), row_of(all.data(), std::ssize(all)), stream, what), stream);
   return {all.begin(), all.end()};
 }
 

@@ -11,9 +11,9 @@
 
 namespace trireme {
 
-/// A record of float64 and int64 numbers that is summed over all ranks without blocking: fill it, submit it, do
-/// other work, wait, read it. The bits of the sums are the same on every rank; integers are exact. May be used
-/// again after wait(). Every rank must submit in the same order as its other collectives.
+/// A record of float64 and int64 numbers that is summed over all ranks without blocking: fill it, submit it,
+/// do other work, wait, read it. The bits of the sums are the same on every rank; integers are exact. May be
+/// used again after wait(). Every rank must submit in the same order as its other collectives.
 class ScalarRecord {
  public:
   ScalarRecord(Communicator& communicator, std::size_t doubles, std::size_t integers);

@@ -53,7 +53,8 @@ struct LaunchFacts {
 };
 LaunchFacts read_launch_facts();
 
-/// MPI from init to finalize. One per process.
+/// MPI from init to finalize; if MPI is initialised already, as in tests, finalizing is left to whoever did
+/// that. While an exception unwinds it, it does not finalize: call abort() then. One per process.
 class World {
  public:
   World(int& argc, char**& argv);
@@ -76,6 +77,9 @@ class World {
   struct Init {
     Init(int& argc, char**& argv);
     ~Init();
+    Init(const Init&) = delete;
+    Init& operator=(const Init&) = delete;
+    bool owns_mpi = false;
   };
   Init init_;
   Group all_, node_;
