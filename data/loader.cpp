@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
-#include <cstring>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "data/batch_pool.h"
+#include "data/row_filler.h"
 #include "src/core/deadline.h"
 #include "src/core/error.h"
 
@@ -24,57 +24,7 @@ namespace trireme {
 namespace {
 
 constexpr auto kPollInterval = std::chrono::milliseconds(50);
-
-/// Rows that a worker takes at once.
-struct Chunk {
-  BatchSlot* slot = nullptr;
-  std::uint32_t epoch = 0;
-  std::int64_t begin = 0, end = 0;
-};
-
-/// What went wrong in a row, if something did.
-struct RowError {
-  std::optional<Error> error;
-  std::int64_t row = 0;
-};
-
-/// A worker's own memory.
-struct Scratch {
-  Picture picture;
-  TransformScratch transform;
-};
-
-/// Calls `work` and turns what it throws into an Error that names the place.
-template <typename Work, typename Place>
-std::optional<Error> error_of(const Work& work, const Place& place) {
-  try {
-    work();
-    return std::nullopt;
-  } catch (Error& error) {
-    return std::move(error).at(place());
-  } catch (const std::exception& error) {
-    return make_error(Status::internal, "data loader: {}", error.what()).at(place());
-  }
-}
-
-std::string batch_place(std::int64_t batch, std::uint32_t epoch) {
-  return fmt::format("batch {} of epoch {}", batch, epoch);
-}
-
-std::int64_t row_values(const Batch& batch) {
-  const Shape& shape = batch.images.shape;
-  return shape[1] * shape[2] * shape[3];
-}
-
-float* image_of(const Batch& batch, std::int64_t row) {
-  return batch.images.as<float>() + row * row_values(batch);
-}
-
-void clear_row(const Batch& batch, std::int64_t row) {
-  std::memset(image_of(batch, row), 0, static_cast<std::size_t>(row_values(batch)) * sizeof(float));
-  batch.labels[row] = 0;
-  batch.sample_ids[row] = -1;
-}
+constexpr std::int64_t kMaxChunkRows = 32;
 
 }  // namespace
 
@@ -92,15 +42,10 @@ struct Loader::Impl {
   bool may_open() const { return next_to_open_ < end_ && pool_.has_free(); }
   void open_batch();
   Chunk take_chunk();
-  RowError fill(const Chunk& chunk, Scratch& scratch) const;
-  void fill_row(const Batch& batch, std::int64_t row, std::int64_t sample, std::uint32_t epoch,
-                Scratch& scratch) const;
   void finish(const Chunk& chunk, RowError failed);
   void await_front(std::unique_lock<std::mutex>& lock, const std::function<void()>& poll);
 
-  const Dataset& dataset_;
-  const Sampler& sampler_;
-  const Transform transform_;
+  const RowFiller filler_;
   const LoaderOptions options_;
   const std::int64_t chunk_rows_;
 
@@ -124,18 +69,13 @@ struct Loader::Impl {
 
 Loader::Impl::Impl(const Dataset& dataset, const Sampler& sampler, Transform transform, LoaderOptions options,
                    BufferSource& memory)
-    : dataset_(dataset),
-      sampler_(sampler),
-      transform_(std::move(transform)),
+    : filler_(dataset, sampler, std::move(transform)),
       options_(options),
-      chunk_rows_(std::clamp<std::int64_t>(options_.rows / (4 * std::max(options_.threads, 1)), 1, 32)),
-      pool_(std::max(options_.pool_batches, 1),
-            Shape{options_.rows, transform_.options().image_size, transform_.options().image_size,
-                  transform_.options().channels},
-            memory) {
+      chunk_rows_(
+          std::clamp<std::int64_t>(options_.rows / (4 * std::max(options_.threads, 1)), 1, kMaxChunkRows)),
+      pool_(std::max(options_.pool_batches, 1), filler_.images_shape(options_.rows), memory) {
   TRIREME_ASSERT(options_.threads > 0 && options_.pool_batches > 0 && options_.rows > 0,
                  "a loader has threads, and batches with rows");
-  TRIREME_ASSERT(sampler_.num_samples() <= dataset_.info().num_samples, "the sampler is of this dataset");
   threads_.reserve(static_cast<std::size_t>(options_.threads));
   try {
     for (int i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { work(); });
@@ -168,7 +108,7 @@ void Loader::Impl::start(std::uint32_t epoch, std::int64_t first, std::int64_t c
     throw make_error(Status::io_error,
                      "data loader: a sample of epoch {} was still being read after {:.1f} s", epoch_,
                      deadline.seconds_waited())
-        .at(dataset_.info().name)
+        .at(filler_.dataset().info().name)
         .hint("check the file system, or raise --timeout");
   abandon_ = false;
   pool_.drop_in_flight();
@@ -202,7 +142,7 @@ void Loader::Impl::await_front(std::unique_lock<std::mutex>& lock, const std::fu
     if (deadline.passed() && !ready())
       throw make_error(Status::io_error, "data loader: {} did not arrive within {:.1f} s",
                        batch_place(next_to_deliver_, epoch_), deadline.seconds_waited())
-          .at(dataset_.info().name)
+          .at(filler_.dataset().info().name)
           .hint("check the file system, or raise --timeout");
   }
   waited_ += deadline.seconds_waited();
@@ -217,7 +157,7 @@ void Loader::Impl::give_back(Batch* batch) {
 }
 
 void Loader::Impl::work() {
-  Scratch scratch;
+  RowFiller::Scratch scratch;
   std::unique_lock lock(mutex_);
   while (true) {
     work_ready_.wait(lock, [&] { return stop_ || filling_ != nullptr || may_open(); });
@@ -229,7 +169,7 @@ void Loader::Impl::work() {
     const Chunk chunk = take_chunk();
     ++busy_workers_;
     lock.unlock();
-    RowError failed = fill(chunk, scratch);
+    RowError failed = filler_.fill(chunk, abandon_, scratch);
     lock.lock();
     --busy_workers_;
     finish(chunk, std::move(failed));
@@ -245,7 +185,7 @@ void Loader::Impl::open_batch() {
         TRIREME_ASSERT(request.range.size() >= 0 && request.range.size() <= request.rows &&
                            request.rows <= options_.rows,
                        "a batch's samples fit in its rows, and its rows in the pool's");
-        TRIREME_ASSERT(request.range.begin >= 0 && request.range.end <= sampler_.num_samples(),
+        TRIREME_ASSERT(request.range.begin >= 0 && request.range.end <= filler_.sampler().num_samples(),
                        "a batch's samples are of the epoch");
       },
       [&] { return batch_place(index, epoch_); });
@@ -266,31 +206,6 @@ Chunk Loader::Impl::take_chunk() {
   filling_->next_row = chunk.end;
   if (chunk.end == filling_->request.rows) filling_ = nullptr;
   return chunk;
-}
-
-/// Stops at the first row that fails.
-RowError Loader::Impl::fill(const Chunk& chunk, Scratch& scratch) const {
-  const Batch& batch = chunk.slot->batch;
-  for (std::int64_t row = chunk.begin; row < chunk.end && !abandon_.load(std::memory_order_relaxed); ++row) {
-    if (row >= batch.valid) {
-      clear_row(batch, row);
-      continue;
-    }
-    const std::int64_t sample = sampler_.sample_at(chunk.epoch, chunk.slot->request.range.begin + row);
-    std::optional<Error> error =
-        error_of([&] { fill_row(batch, row, sample, chunk.epoch, scratch); },
-                 [&] { return fmt::format("sample {}, {}", sample, batch_place(batch.index, chunk.epoch)); });
-    if (error) return {std::move(error), row};
-  }
-  return {};
-}
-
-void Loader::Impl::fill_row(const Batch& batch, std::int64_t row, std::int64_t sample, std::uint32_t epoch,
-                            Scratch& scratch) const {
-  batch.sample_ids[row] = sample;
-  batch.labels[row] = dataset_.label(sample);
-  dataset_.read(sample, scratch.picture);
-  transform_.apply(scratch.picture, epoch, sample, image_of(batch, row), scratch.transform);
 }
 
 void Loader::Impl::finish(const Chunk& chunk, RowError failed) {
