@@ -9,8 +9,9 @@ namespace trireme {
 
 enum class ScheduleKind { constant, cosine, step, linear };
 
-/// The learning rate as a pure function of the step. Warm-up rises linearly from base/warmup_steps to base; then
-/// cosine or linear falls to `final_fraction` of base at total_steps, step multiplies by `gamma` at each milestone.
+/// The learning rate as a pure function of the step. Warm-up rises linearly from base/warmup_steps to base;
+/// then cosine or linear falls to `final_fraction` of base at total_steps, step multiplies by `gamma` at each
+/// milestone.
 struct LearningRateSchedule {
   ScheduleKind kind = ScheduleKind::cosine;
   double base = 0.1;
