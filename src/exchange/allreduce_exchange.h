@@ -11,13 +11,13 @@
 namespace trireme {
 
 struct AllReduceExchangeOptions {
-  double clip_norm = 0;    ///< 0: no clipping
+  double clip_norm = 0;  ///< 0: no clipping
   bool nan_guard = true;
 };
 
-/// Allreduce of the gradient buckets in place, then the same optimizer step on every rank. Buckets are stepped as
-/// they arrive where neither clipping nor the NaN guard needs the whole gradient, else in finish_step. All
-/// references must outlive it.
+/// Allreduce of the gradient buckets in place, then the same optimizer step on every rank. Buckets are
+/// stepped as they arrive where neither clipping nor the NaN guard needs the whole gradient, else in
+/// finish_step. All references must outlive it.
 class AllReduceExchange final : public GradientExchange {
  public:
   AllReduceExchange(const Graph& graph, const FlatLayout& layout, BucketPlan plan, Communicator& communicator,

@@ -10,8 +10,8 @@
 
 namespace trireme {
 
-/// Fixed ranges of the flat gradient buffer, in gradient-ready order: a pure function of the layout and the bucket
-/// size, the same on every rank. A bucket may begin and end inside a parameter.
+/// Fixed ranges of the flat gradient buffer, in gradient-ready order: a pure function of the layout and the
+/// bucket size, the same on every rank. A bucket may begin and end inside a parameter.
 struct BucketPlan {
   struct Bucket {
     ElementRange range;

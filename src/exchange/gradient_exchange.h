@@ -7,16 +7,17 @@
 
 namespace trireme {
 
-/// Thrown by finish_step when the summed gradient is not finite, before any parameter has changed; the same on
-/// every rank. The trainer turns it into a message that names step and layer.
+/// Thrown by finish_step when the summed gradient is not finite, before any parameter has changed; the same
+/// on every rank. The trainer turns it into a message that names step and layer.
 struct NonFiniteGradient {};
 
-/// Turns local gradients into updated parameters that are equal on every rank. The training loop calls it in this
-/// order each step; it cannot tell allreduce with a local optimizer from a parameter server.
+/// Turns local gradients into updated parameters that are equal on every rank. The training loop calls it in
+/// this order each step; it cannot tell allreduce with a local optimizer from a parameter server.
 class GradientExchange {
  public:
   virtual ~GradientExchange() = default;
-  /// Before a parameter's first use in forward: returns when it holds this step's value (or lets the stream wait).
+  /// Before a parameter's first use in forward: returns when it holds this step's value (or lets the stream
+  /// wait).
   virtual void parameter_needed(ParamId parameter) = 0;
   /// In FlatLayout order during the last micro-batch's backward; complete buckets leave in plan order.
   virtual void gradient_ready(ParamId parameter) = 0;

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// A step of this rank: backward announces entries in layout order; a bucket leaves when its last entry is
+// ready. finish_step waits for the buckets in plan order. If something needs the whole gradient (NaN guard,
+// clipping), the parameters are stepped after the last bucket, else each bucket is stepped while later ones
+// are still on the wire.
+#include "src/exchange/allreduce_exchange.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "src/core/deadline.h"
+#include "src/core/error.h"
+
+namespace trireme {
+
+struct AllReduceExchange::Impl {
+  const Graph& graph;
+  const FlatLayout& layout;
+  const BucketPlan plan;
+  Communicator& communicator;
+  Optimizer& optimizer;
+  float* const parameters;
+  float* const gradients;
+  Stream& stream;
+  const AllReduceExchangeOptions options;
+  std::vector<Ticket> tickets;    // of the step's buckets that have left, in plan order
+  std::size_t ready_entries = 0;  // of the step
+  double wait_seconds = 0;
+
+  void send_complete_buckets();
+  void wait(std::size_t bucket);
+  void step(ElementRange range, double learning_rate, double gradient_factor);
+  void finish_with_whole_gradient(double learning_rate);
+  double clip_factor() const;
+  void end_step() {
+    tickets.clear();
+    ready_entries = 0;
+  }
+};
+
+void AllReduceExchange::Impl::send_complete_buckets() {
+  while (tickets.size() < plan.buckets.size() && plan.buckets[tickets.size()].last_entry < ready_entries) {
+    const BucketPlan::Bucket& bucket = plan.buckets[tickets.size()];
+    const Tensor range =
+        row_of(gradients + bucket.range.begin, static_cast<std::int64_t>(bucket.range.size()));
+    tickets.push_back(communicator.allreduce(range, stream, bucket.label));
+  }
+}
+
+void AllReduceExchange::Impl::wait(std::size_t bucket) {
+  const Stopwatch blocked;
+  communicator.wait(tickets[bucket], stream);
+  wait_seconds += blocked.seconds();
+}
+
+void AllReduceExchange::Impl::step(ElementRange range, double learning_rate, double gradient_factor) {
+  optimizer.step(range, parameters, gradients, learning_rate, gradient_factor);
+}
+
+void AllReduceExchange::Impl::finish_with_whole_gradient(double learning_rate) {
+  bool finite = true;
+  for (std::size_t b = 0; b < plan.buckets.size(); ++b) {
+    wait(b);
+    const ElementRange range = plan.buckets[b].range;
+    if (options.nan_guard) finite = finite && all_finite(gradients + range.begin, range.size());
+  }
+  if (!finite) {
+    end_step();
+    throw NonFiniteGradient{};
+  }
+  step({0, layout.elements}, learning_rate, clip_factor());
+}
+
+/// What PyTorch's clip_grad_norm_ multiplies gradients by.
+double AllReduceExchange::Impl::clip_factor() const {
+  if (options.clip_norm <= 0) return 1;
+  const double norm = std::sqrt(squared_norm(graph, layout, gradients));
+  return std::min(1.0, options.clip_norm / (norm + 1e-6));
+}
+
+AllReduceExchange::AllReduceExchange(const Graph& graph, const FlatLayout& layout, BucketPlan plan,
+                                     Communicator& communicator, Optimizer& optimizer, float* parameters,
+                                     float* gradients, Stream& stream,
+                                     const AllReduceExchangeOptions& options)
+    : impl_(new Impl{graph,
+                     layout,
+                     std::move(plan),
+                     communicator,
+                     optimizer,
+                     parameters,
+                     gradients,
+                     stream,
+                     options,
+                     {}}) {
+  impl_->tickets.reserve(impl_->plan.buckets.size());
+}
+
+AllReduceExchange::~AllReduceExchange() {
+  drain(impl_->communicator, impl_->tickets);
+}
+
+void AllReduceExchange::parameter_needed(ParamId /*parameter*/) {
+  // finish_step has completed the update.
+}
+
+void AllReduceExchange::gradient_ready(ParamId parameter) {
+  TRIREME_ASSERT(impl_->ready_entries < impl_->layout.entries.size() &&
+                     impl_->layout.entries[impl_->ready_entries].parameter == parameter,
+                 "gradients become ready in the order of the layout, once per step");
+  ++impl_->ready_entries;
+  impl_->send_complete_buckets();
+}
+
+void AllReduceExchange::finish_step(double learning_rate) {
+  Impl& impl = *impl_;
+  TRIREME_ASSERT(impl.tickets.size() == impl.plan.buckets.size(),
+                 "a step ends after all its gradients are ready");
+  if (impl.options.nan_guard || impl.options.clip_norm > 0) {
+    impl.finish_with_whole_gradient(learning_rate);
+  } else {
+    for (std::size_t b = 0; b < impl.plan.buckets.size(); ++b) {
+      impl.wait(b);
+      impl.step(impl.plan.buckets[b].range, learning_rate, 1);
+    }
+  }
+  impl.end_step();
+}
+
+void AllReduceExchange::settle() {
+  TRIREME_ASSERT(impl_->ready_entries == 0, "a step is finished before its update is settled");
+}
+
+double AllReduceExchange::wait_seconds() const {
+  return impl_->wait_seconds;
+}
+
+}  // namespace trireme
