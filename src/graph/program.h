@@ -58,9 +58,10 @@ class ProgramPlan {
   /// what the arena would be without reuse.
   std::string memory_report() const;
 
+  struct Impl;  ///< defined in program_plan.h, for src/graph alone
+
  private:
   friend class Program;
-  struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 

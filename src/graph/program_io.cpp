@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// What goes into a program and comes out of it: batches, the step record, logits, and the search for what is
+// not finite.
+#include <algorithm>
+#include <cmath>
+
+#include "src/core/error.h"
+#include "src/graph/program_impl.h"
+
+namespace trireme {
+
+// The batch that runs next goes into the slot that the current one does not use, so at most one may wait
+// there.
+void Program::load(const HostBatch& batch, Stream& stream, Event& done) {
+  Impl& p = *impl_;
+  const std::int64_t rows = p.plan().batch;
+  TRIREME_ASSERT(
+      batch.images.dtype == DType::f32 && batch.images.shape == p.plan().graph.image_shape().with_outer(rows),
+      "the batch has the program's shape");
+  TRIREME_ASSERT(batch.valid >= 0 && batch.valid <= rows, "valid rows are rows of the batch");
+  TRIREME_ASSERT(p.batches_loaded == p.batches_taken, "no loaded batch is waiting for forward");
+  InputSlot& slot = p.slots[p.batches_loaded % 2];
+  ++p.batches_loaded;
+  slot.valid = batch.valid;
+  if (slot.was_released) stream.wait(*slot.released);
+  Tensor images = batch.images;
+  images.data = slot.images->data();
+  p.device.copy(images, batch.images, stream);
+  p.device.copy(row_of(static_cast<std::int32_t*>(slot.labels->data()), rows),
+                row_of(const_cast<std::int32_t*>(batch.labels), rows), stream);
+  p.device.copy(row_of(static_cast<std::int64_t*>(slot.sample_ids->data()), rows),
+                row_of(const_cast<std::int64_t*>(batch.sample_ids), rows), stream);
+  stream.record(*slot.loaded);
+  stream.record(done);
+}
+
+namespace {
+
+Tensor bytes_of(void* data, std::size_t bytes) {
+  return row_of(static_cast<unsigned char*>(data), static_cast<std::int64_t>(bytes));
+}
+
+}  // namespace
+
+StepRecord Program::Impl::copy_record() {
+  StepRecord result;
+  device.copy(bytes_of(&result, sizeof(result)), bytes_of(record->data(), sizeof(result)), *stream);
+  stream->synchronize();
+  return result;
+}
+
+StepRecord Program::read_record() {
+  return impl_->copy_record();
+}
+
+void Program::zero_record() {
+  impl_->device.zero(impl_->record->data(), sizeof(StepRecord), *impl_->stream);
+}
+
+std::vector<float> Program::read_logits() {
+  Impl& p = *impl_;
+  std::vector<float> logits(static_cast<std::size_t>(p.plan().batch * p.plan().graph.num_classes()));
+  const std::size_t bytes = logits.size() * sizeof(float);
+  p.device.copy(bytes_of(logits.data(), bytes),
+                bytes_of(p.at(p.plan().producer(p.plan().logits()).output), bytes), *p.stream);
+  p.stream->synchronize();
+  return logits;
+}
+
+// Values are fp32 whatever their layout, and the padding of blocked layouts is finite.
+bool Program::Impl::block_is_finite(const void* data, std::size_t bytes) {
+  std::vector<float> host(bytes / sizeof(float));
+  device.copy(bytes_of(host.data(), bytes), bytes_of(const_cast<void*>(data), bytes), *stream);
+  stream->synchronize();
+  return std::all_of(host.begin(), host.end(), [](float value) { return std::isfinite(value); });
+}
+
+std::optional<std::string> Program::find_non_finite(const StepScales& scales) {
+  Impl& p = *impl_;
+  TRIREME_ASSERT(p.batches_taken > 0, "forward has run");
+  if (p.current_slot().valid > 0) {
+    StepRecord before = p.copy_record();
+    const RunContext context = p.context(scales);
+    std::optional<std::string> found;
+    for (NodeId n = 0; n < p.plan().forward_steps() && !found; ++n) {
+      p.forward_ops[static_cast<std::size_t>(n)].op->run(context);
+      const PlannedNode& planned = p.plan().node(n);
+      if (p.block_is_finite(p.at(planned.output), planned.facts().output.bytes)) continue;
+      const Node& node = p.plan().graph.node(n);
+      found = fmt::format("the output of {} ({})", node.name, op_name(node.op));
+    }
+    p.device.copy(bytes_of(p.record->data(), sizeof(before)), bytes_of(&before, sizeof(before)), *p.stream);
+    p.stream->synchronize();
+    if (found) return found;
+  }
+  for (const FlatLayout::Entry& entry : p.layout.entries) {
+    const std::string& name = p.plan().graph.parameter(entry.parameter).name;
+    const std::size_t bytes = entry.count * sizeof(float);
+    if (!p.block_is_finite(p.parameter(entry.parameter), bytes)) return fmt::format("the value of {}", name);
+    if (p.plan().mode == Mode::train && !p.block_is_finite(p.gradient(entry.parameter), bytes))
+      return fmt::format("the gradient of {}", name);
+  }
+  return std::nullopt;
+}
+
+}  // namespace trireme

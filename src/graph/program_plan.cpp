@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/graph/program_plan.h"
+
+#include <algorithm>
+
+#include "src/core/error.h"
+#include "src/graph/fusion.h"
+
+namespace trireme {
+
+std::string layout_text(const ValueSpec& spec) {
+  return spec.layout ? spec.layout->text() : "dense";
+}
+
+bool same_form(const ValueSpec& a, const ValueSpec& b) {
+  return a.bytes == b.bytes && a.dtype == b.dtype && a.shape == b.shape && layout_text(a) == layout_text(b);
+}
+
+BlockId ProgramPlan::Impl::add_block(Block::Kind kind, NodeId node_id, std::size_t bytes, int step) {
+  if (bytes == 0) return kNoBlock;
+  blocks.push_back({kind, node_id, {bytes, step, step}, 0});
+  return static_cast<BlockId>(blocks.size()) - 1;
+}
+
+void ProgramPlan::Impl::touch(BlockId id, int step) {
+  if (id == kNoBlock) return;
+  MemoryInterval& use = block(id).use;
+  use.first = std::min(use.first, step);
+  use.last = std::max(use.last, step);
+}
+
+namespace {
+
+// Batch statistics of a single value per channel have no variance.
+void check_batch_norm(const Node& node, const Shape& sample, std::int64_t batch) {
+  if (std::holds_alternative<BatchNormOp>(node.op) && batch * sample[0] * sample[1] == 1)
+    throw make_error(Status::configuration, "batch_norm '{}' would see one value per channel in training",
+                     node.name)
+        .at(fmt::format("batch {} of {}", batch, sample.text()))
+        .hint("give every rank at least two samples, or use larger pictures");
+}
+
+bool needs_backward(const ProgramPlan::Impl& plan, const Node& node) {
+  return !node.parameters.empty() || std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
+    return plan.producer(input).has_backward;
+  });
+}
+
+}  // namespace
+
+void plan_ops(ProgramPlan::Impl& plan) {
+  const bool training = plan.mode == Mode::train;
+  for (const Node& node : plan.graph.nodes()) {
+    const Shape& sample = plan.graph.value(node.output).shape;
+    if (training) check_batch_norm(node, sample, plan.batch);
+    OpRequest request{node.op, {}, sample.with_outer(plan.batch), training};
+    for (ValueId input : node.inputs) request.inputs.push_back(plan.spec(input));
+    PlannedNode planned;
+    planned.op = plan.device->plan_op(request);
+    planned.has_backward = training && needs_backward(plan, node);
+    plan.nodes.push_back(std::move(planned));
+  }
+  const ValueSpec& logits = plan.spec(plan.logits());
+  TRIREME_ASSERT(logits.layout == nullptr && logits.dtype == DType::f32,
+                 "a device keeps logits as dense fp32");
+}
+
+namespace {
+
+// Who still needs a value after the node that could overwrite it has run.
+class InPlaceRule {
+ public:
+  explicit InPlaceRule(const ProgramPlan::Impl& plan)
+      : plan_(plan), last_consumer_(plan.graph.values().size()), kept_(plan.graph.values().size()) {
+    for (NodeId n = 0; n < plan.forward_steps(); ++n) {
+      const Node& node = plan.graph.node(n);
+      const PlannedNode& planned = plan.node(n);
+      for (ValueId input : node.inputs) {
+        last_consumer_[static_cast<std::size_t>(input)] = n;
+        if (planned.has_backward && planned.facts().backward_needs_inputs) keep(input);
+      }
+      if (planned.has_backward && planned.facts().backward_needs_output) keep(node.output);
+    }
+    keep(plan.logits());  // read after the step
+  }
+
+  bool may_overwrite_input(NodeId n) const {
+    const Node& node = plan_.graph.node(n);
+    const OpFacts& facts = plan_.node(n).facts();
+    if (!facts.output_may_overwrite_input || node.inputs.empty()) return false;
+    const ValueId input = node.inputs[0];
+    return !kept_[static_cast<std::size_t>(input)] && last_consumer_[static_cast<std::size_t>(input)] == n &&
+           std::count(node.inputs.begin(), node.inputs.end(), input) == 1 &&
+           plan_.spec(input).bytes == facts.output.bytes;
+  }
+
+ private:
+  void keep(ValueId value) { kept_[static_cast<std::size_t>(value)] = true; }
+
+  const ProgramPlan::Impl& plan_;
+  std::vector<NodeId> last_consumer_;
+  std::vector<bool> kept_;
+};
+
+}  // namespace
+
+void plan_forward(ProgramPlan::Impl& plan) {
+  const InPlaceRule rule(plan);
+  for (NodeId n = 0; n < plan.forward_steps(); ++n) {
+    const Node& node = plan.graph.node(n);
+    PlannedNode& planned = plan.node(n);
+    const OpFacts& facts = planned.facts();
+    for (ValueId input : node.inputs) plan.touch(plan.producer(input).output, n);
+    planned.output = rule.may_overwrite_input(n)
+                         ? plan.producer(node.inputs[0]).output
+                         : plan.add_block(Block::Kind::output, n, facts.output.bytes, n);
+    planned.saved = plan.add_block(Block::Kind::saved, n, facts.saved_bytes, n);
+    planned.scratch = plan.add_block(Block::Kind::scratch, n, facts.forward_scratch_bytes, n);
+  }
+}
+
+ProgramPlan::ProgramPlan(const Graph& graph, Device& device, std::int64_t batch, Mode mode)
+    : impl_(std::make_unique<Impl>()) {
+  graph.check_complete();
+  if (batch <= 0) throw make_error(Status::configuration, "a program cannot have a batch of {}", batch);
+  impl_->graph = fuse(graph, device.fusions());
+  impl_->device = &device;
+  impl_->batch = batch;
+  impl_->mode = mode;
+  plan_ops(*impl_);
+  plan_forward(*impl_);
+  if (mode == Mode::train) plan_backward(*impl_);
+  impl_->touch(impl_->producer(impl_->logits()).output, impl_->steps());
+
+  std::vector<MemoryInterval> uses;
+  for (const Block& block : impl_->blocks) uses.push_back(block.use);
+  const MemoryPlan memory = plan_memory(uses);
+  for (std::size_t i = 0; i < uses.size(); ++i) impl_->blocks[i].offset = memory.offsets[i];
+  impl_->arena_bytes = memory.bytes;
+}
+
+ProgramPlan::~ProgramPlan() = default;
+ProgramPlan::ProgramPlan(ProgramPlan&&) noexcept = default;
+ProgramPlan& ProgramPlan::operator=(ProgramPlan&&) noexcept = default;
+
+std::size_t ProgramPlan::arena_bytes() const {
+  return impl_->arena_bytes;
+}
+std::int64_t ProgramPlan::batch() const {
+  return impl_->batch;
+}
+Mode ProgramPlan::mode() const {
+  return impl_->mode;
+}
+
+}  // namespace trireme
