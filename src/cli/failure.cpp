@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/cli/failure.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <new>
+#include <thread>
+
+namespace trireme {
+
+namespace {
+
+std::string host_name() {
+  char name[256] = "";
+  return gethostname(name, sizeof name - 1) == 0 ? name : "unknown host";
+}
+
+void say(const Failure& failure, int rank, const std::string& host) {
+  std::string text = fmt::format("trireme: error: {}\n", failure.message);
+  if (rank != 0) {
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    text = fmt::format("[rank {} on {}] {}", rank, host, text);
+  }
+  std::fflush(stdout);
+  std::fputs(text.c_str(), stderr);
+  std::fflush(stderr);
+}
+
+}  // namespace
+
+Failure current_failure() {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return {error.status(), error.what()};
+  } catch (const std::bad_alloc&) {
+    return {Status::internal, "out of memory\n  hint: a smaller batch or --accumulate needs less"};
+  } catch (const std::exception& error) {
+    return {Status::internal, fmt::format("internal error: {}", error.what())};
+  } catch (...) {
+    return {Status::internal, "internal error: unknown exception"};
+  }
+}
+
+void report_failure(const Failure& failure, const LaunchFacts& launch) {
+  if (failure.status == Status::usage && launch.rank != 0) return;
+  say(failure, launch.rank, host_name());
+}
+
+Status run_with_world(const Invocation& invocation, const std::function<Status(World& world)>& body) {
+  World world(invocation.argc, invocation.argv);
+  try {
+    return body(world);
+  } catch (...) {
+    const Failure failure = current_failure();
+    // Processes that a foreign launcher started, each alone in its world, are told apart by what it says.
+    const int rank = world.size() > 1 ? world.rank() : invocation.launch.rank;
+    say(failure, rank, world.host());
+    world.abort(failure.status);
+  }
+}
+
+}  // namespace trireme

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// How an error ends the program: one message from one rank, and the exit status.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "src/cli/command.h"
+
+namespace trireme {
+
+struct Failure {
+  Status status = Status::internal;
+  std::string message;
+};
+
+/// What the exception that is being handled means: an Error says it itself, everything else is 70. Call in a
+/// catch block.
+Failure current_failure();
+
+/// Says a failure on standard error before MPI is up. Ranks other than 0 keep silent about a wrong command
+/// line, which rank 0 has, too; anything else they say with their rank in front, after a second in which rank
+/// 0 can end the job with the same message.
+void report_failure(const Failure& failure, const LaunchFacts& launch);
+
+/// Runs `body` with MPI up. Where it throws on any rank, that is said as in report_failure and the whole job
+/// ends at once; otherwise its status is returned after MPI has been finalized.
+Status run_with_world(const Invocation& invocation, const std::function<Status(World& world)>& body);
+
+}  // namespace trireme
