@@ -11,24 +11,10 @@
 #include <filesystem>
 
 #include "src/core/error.h"
+#include "src/io/descriptor.h"
 
 namespace trireme {
 namespace {
-
-/// A file descriptor that is closed when it goes.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 std::string folder_of(const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
@@ -42,7 +28,7 @@ std::string folder_of(const std::string& path) {
 
 void sync_path(const std::string& path, int flags) {
   const Descriptor file(::open(path.c_str(), flags | O_CLOEXEC));
-  if (file.get() < 0) fail(Status::io_error, "open for fsync", path);
+  if (!file) fail(Status::io_error, "open for fsync", path);
   // Some file systems refuse fsync on folders (EINVAL); the rename is then as durable as they make it.
   if (::fsync(file.get()) != 0 && errno != EINVAL) fail(Status::io_error, "fsync", path);
 }
@@ -61,7 +47,7 @@ AtomicFile::AtomicFile(std::string final_path) : final_path_(std::move(final_pat
   const std::string name = std::filesystem::path(final_path_).filename().string();
   temporary_path_ = fmt::format("{}/.{}.tmp-{}-{}", folder, name, ::getpid(), counter++);
   const Descriptor probe(::open(temporary_path_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666));
-  if (probe.get() < 0) fail(Status::cannot_create, "create a file", temporary_path_);
+  if (!probe) fail(Status::cannot_create, "create a file", temporary_path_);
 }
 
 AtomicFile::~AtomicFile() {
@@ -80,20 +66,15 @@ void write_text_atomically(const std::string& path, std::string_view text) {
   AtomicFile file(path);
   {
     const Descriptor out(::open(file.temporary_path().c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
-    if (out.get() < 0) fail(Status::io_error, "open", file.temporary_path());
-    while (!text.empty()) {
-      const ssize_t written = ::write(out.get(), text.data(), text.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) fail(Status::io_error, "write", path);
-      text.remove_prefix(static_cast<std::size_t>(written));
-    }
+    if (!out) fail(Status::io_error, "open", file.temporary_path());
+    write_at(out, path, 0, text.data(), text.size());
   }
   file.commit();
 }
 
+// With read(), not pread(): a pipe is welcome too.
 std::string read_text(const std::string& path) {
-  const Descriptor in(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (in.get() < 0) fail(Status::input_missing, "open", path);
+  const Descriptor in = open_for_reading(path);
   std::string text;
   char piece[16384];
   for (;;) {

@@ -6,9 +6,9 @@
 namespace trireme::h5 {
 namespace {
 
-// HDF5 keeps global state of its own; this is its lock, and lives as long as the process. HDF5's cleaning up at exit
-// is switched off, because it crashes after a file that could not be written to its end; every handle is closed by
-// its owner.
+// HDF5 keeps global state of its own; this is its lock, and lives as long as the process. HDF5's cleaning up
+// at exit is switched off, because it crashes after a file that could not be written to its end; every handle
+// is closed by its owner.
 struct Library {
   std::recursive_mutex mutex;
   Library() { H5dont_atexit(); }
