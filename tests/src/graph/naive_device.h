@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device of plain loops over dense fp32 with float64 sums, for tests of Program: what is allowed in place
+// and what is an alias can be switched, outputs and scratch are poisoned before every pass.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/device/device.h"
+
+namespace trireme::testing {
+
+struct NaiveOptions {
+  bool in_place = true;  ///< claims that outputs and gradients may be overwritten where the loops allow it
+  bool alias = true;     ///< claims that the gradients of a plain addition are aliases
+  std::vector<Fusion> fusions = {};
+};
+
+class NaiveDevice final : public Device {
+ public:
+  explicit NaiveDevice(NaiveOptions options = {}) : options_(std::move(options)) {}
+
+  DeviceKind kind() const override { return DeviceKind::cpu; }
+  std::string description() const override { return "naive"; }
+  std::unique_ptr<Buffer> allocate(std::size_t bytes) override;
+  std::unique_ptr<Stream> make_stream() override;
+  std::unique_ptr<Event> make_event() override;
+  void copy(const Tensor& destination, const Tensor& source, Stream& stream) override;
+  void zero(void* data, std::size_t bytes, Stream& stream) override;
+  std::span<const Fusion> fusions() const override { return options_.fusions; }
+  std::unique_ptr<OpPlan> plan_op(const OpRequest& request) override;
+
+ private:
+  NaiveOptions options_;
+};
+
+}  // namespace trireme::testing
