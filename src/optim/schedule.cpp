@@ -17,7 +17,7 @@ double cos_pi(double x) {
     term *= -angle * angle / static_cast<double>(2 * n * (2 * n + 1));
     sum += term;
   }
-  return sum;
+  return std::max(sum, -1.0);  // rounding must not make a rate negative
 }
 
 }  // namespace

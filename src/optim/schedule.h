@@ -18,7 +18,7 @@ struct LearningRateSchedule {
   std::int64_t warmup_steps = 0, total_steps = 1;
   double final_fraction = 0;
   double gamma = 0.1;
-  std::vector<std::int64_t> milestones;  ///< in steps, ascending
+  std::vector<std::int64_t> milestones = {};  ///< in steps, ascending
 
   /// `step` counts from 0; the rate used for the update that ends it.
   double learning_rate(std::int64_t step) const;
