@@ -15,11 +15,9 @@ namespace po = boost::program_options;
 namespace {
 
 constexpr unsigned kHelpWidth = 110;
-constexpr std::string_view kNo = "no-";
 
 po::value_semantic* value_of(const SettingInfo& info) {
   auto* value = po::value<std::string>()->value_name(info.value_name);
-  if (info.is_switch()) value->implicit_value("true", "");
   if (!info.default_text.empty()) value->default_value(info.default_text);
   return value;
 }
@@ -28,29 +26,28 @@ std::string boost_name(const SettingInfo& info) {
   return info.letter == 0 ? info.name : fmt::format("{},{}", info.name, info.letter);
 }
 
-// Everything that may be given: the table, and --no-NAME for each on/off setting.
-po::options_description accepted(std::span<const SettingInfo> table) {
-  po::options_description options;
+// --NAME=true and --NAME=false for --NAME and --no-NAME of on/off settings: without this, Boost would take
+// the next word as their value.
+std::vector<std::string> spell_out_switches(std::vector<std::string> arguments,
+                                            std::span<const SettingInfo> table) {
+  const auto end = std::find(arguments.begin(), arguments.end(), "--");
   for (const SettingInfo& info : table) {
-    options.add_options()(boost_name(info).c_str(), value_of(info), "");
-    if (info.is_switch()) options.add_options()((std::string(kNo) + info.name).c_str(), "");
+    if (!info.is_switch()) continue;
+    std::replace(arguments.begin(), end, "--" + info.name, "--" + info.name + "=true");
+    std::replace(arguments.begin(), end, "--no-" + info.name, "--" + info.name + "=false");
   }
-  return options;
+  return arguments;
 }
 
-GivenFlag flag_of(const po::option& option, std::span<const SettingInfo> table) {
-  const std::string value = option.value.empty() ? "true" : option.value.front();
+GivenFlag flag_of(const po::option& option) {
   // Boost takes whatever follows as the value; a forgotten value must not swallow the next flag.
   if (option.original_tokens.size() > 1 && option.original_tokens[1].starts_with("--"))
     throw make_error(Status::usage, "--{} has no value", option.string_key)
         .hint(fmt::format("a value that begins with -- is written --{}=VALUE", option.string_key));
-  const bool named = std::any_of(table.begin(), table.end(),
-                                 [&](const SettingInfo& info) { return info.name == option.string_key; });
-  if (named) return {option.string_key, value};
-  return {option.string_key.substr(kNo.size()), "false"};
+  return {option.string_key, option.value.empty() ? "" : option.value.front()};
 }
 
-CommandLine collect(const std::vector<po::option>& options, std::span<const SettingInfo> table) {
+CommandLine collect(const std::vector<po::option>& options) {
   CommandLine line;
   std::set<std::string> seen;
   for (const po::option& option : options) {
@@ -58,7 +55,7 @@ CommandLine collect(const std::vector<po::option>& options, std::span<const Sett
       line.positionals.push_back(option.value.front());
       continue;
     }
-    line.flags.push_back(flag_of(option, table));
+    line.flags.push_back(flag_of(option));
     if (!seen.insert(line.flags.back().name).second)
       throw make_error(Status::usage, "--{} is given twice", line.flags.back().name);
   }
@@ -78,9 +75,11 @@ Error unknown_flag(const std::string& token, std::span<const SettingInfo> table)
 CommandLine read_flags(const std::vector<std::string>& arguments, std::span<const SettingInfo> table) {
   namespace style = po::command_line_style;
   constexpr int kStrict = style::unix_style & ~style::allow_guessing & ~style::allow_sticky;
+  po::options_description known;
+  for (const SettingInfo& info : table) known.add_options()(boost_name(info).c_str(), value_of(info), "");
   try {
-    const po::options_description options = accepted(table);
-    return collect(po::command_line_parser(arguments).options(options).style(kStrict).run().options, table);
+    po::command_line_parser parser(spell_out_switches(arguments, table));
+    return collect(parser.options(known).style(kStrict).run().options);
   } catch (const po::unknown_option& error) {
     throw unknown_flag(error.get_option_name(), table);
   } catch (const po::error& error) {

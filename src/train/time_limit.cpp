@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/train/time_limit.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "src/core/parse.h"
@@ -11,11 +9,12 @@ namespace trireme {
 
 TimeLimit find_time_limit(double max_time_seconds, double grace_seconds, std::string_view job_end_time,
                           double now_since_1970) {
-  if (max_time_seconds > 0) return {max_time_seconds, "--max-time"};
+  constexpr double kLeast = 1;
+  if (max_time_seconds > 0) return {std::max(kLeast, max_time_seconds - grace_seconds), "--max-time"};
   const auto end = parse_int(job_end_time);
   if (!end || *end <= 0) return {};
   const double left = static_cast<double>(*end) - now_since_1970 - grace_seconds;
-  return {std::max(1.0, left), fmt::format("SLURM_JOB_END_TIME less {:.0f} s grace", grace_seconds)};
+  return {std::max(kLeast, left), "SLURM_JOB_END_TIME"};
 }
 
 }  // namespace trireme

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/train/communication.h"
+
+#include <array>
+#include <cstring>
+
+#include "src/comm/scalar_record.h"
+#include "src/core/error.h"
+#include "src/core/hash.h"
+
+namespace trireme {
+
+Communication::Communication(const std::string& kind, const Group& group,
+                             std::chrono::duration<double> timeout, const CoreBinding& cores) {
+  const CoreBinding::HelperScope on_helper_cores(cores);
+  thread = std::make_unique<CommThread>(timeout);
+  gradients = make_communicator({kind}, group, *thread);
+  scalars = make_communicator({"mpi"}, group, *thread);
+}
+
+void check_equal_over_ranks(Communicator& communicator, Stream& stream, std::uint64_t hash,
+                            std::string_view what) {
+  const std::vector<std::uint64_t> all = allgather_u64(communicator, stream, hash, what);
+  std::string different;
+  for (std::size_t rank = 1; rank < all.size(); ++rank)
+    if (all[rank] != all[0]) different += fmt::format("{}{}", different.empty() ? "" : ", ", rank);
+  if (different.empty()) return;
+  throw make_error(Status::internal, "ranks no longer hold the same {}: rank 0 has hash {}, ranks {} differ",
+                   what, hex_of(all[0]), different)
+      .hint("unequal hardware, libraries or a memory fault; the last checkpoint was equal on all ranks");
+}
+
+void wait_for_all_ranks(Communicator& communicator, Stream& stream, std::string_view what) {
+  std::int64_t nothing = 0;
+  communicator.wait(communicator.allreduce(row_of(&nothing, 1), stream, what), stream);
+}
+
+std::string broadcast_short_text(Communicator& communicator, Stream& stream, std::string_view text, int root,
+                                 std::string_view what) {
+  std::array<unsigned char, 1024> bytes{};
+  std::memcpy(bytes.data(), text.data(), std::min(text.size(), bytes.size() - 1));
+  communicator.wait(communicator.broadcast(row_of(bytes.data(), std::ssize(bytes)), root, stream, what),
+                    stream);
+  return reinterpret_cast<const char*>(bytes.data());
+}
+
+}  // namespace trireme

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "src/comm/comm_thread.h"
+#include "src/comm/communicator.h"
+#include "src/comm/world.h"
+#include "src/train/core_binding.h"
+
+namespace trireme {
+
+/// The communicators of a run and the thread that drives them. From its construction on only that thread
+/// calls MPI. Gradients and the small records have a communicator each, so that neither waits for the other's
+/// order.
+struct Communication {
+  /// Collective over `group`.
+  Communication(const std::string& kind, const Group& group, std::chrono::duration<double> timeout,
+                const CoreBinding& cores);
+
+  std::unique_ptr<Communicator> gradients, scalars;
+  std::unique_ptr<CommThread> thread;  // ends before the communicators do
+};
+
+/// Status 70, naming the ranks that differ, unless `hash` is the same on every rank. Collective.
+void check_equal_over_ranks(Communicator& communicator, Stream& stream, std::uint64_t hash,
+                            std::string_view what);
+
+/// Returns when every rank has called it. `what` names the wait in messages.
+void wait_for_all_ranks(Communicator& communicator, Stream& stream, std::string_view what);
+
+/// Every rank returns root's text, cut at 1 KiB. Collective.
+std::string broadcast_short_text(Communicator& communicator, Stream& stream, std::string_view text, int root,
+                                 std::string_view what);
+
+}  // namespace trireme

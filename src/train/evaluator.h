@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "data/dataset.h"
+#include "data/loader.h"
+#include "data/sampler.h"
+#include "data/transform.h"
+#include "src/comm/communicator.h"
+#include "src/core/buffer.h"
+#include "src/graph/program.h"
+#include "src/train/eval_result.h"
+
+namespace trireme {
+
+/// A loaded batch as a program takes it.
+HostBatch host_batch(const Batch& batch);
+
+/// Evaluates a dataset over all ranks: each rank takes a contiguous share, in padded batches of one size, so
+/// that every sample is counted exactly once and is computed in the same way at any number of ranks.
+class Evaluator {
+ public:
+  struct Options {
+    std::int64_t batch = 1;
+    int rank = 0, ranks = 1;
+    int loader_threads = 1;
+    std::chrono::duration<double> timeout = std::chrono::minutes(10);
+  };
+  /// All references must outlive it.
+  Evaluator(const Dataset& dataset, TransformOptions transform, const Options& options, Device& device);
+
+  /// Collective. `program` is an evaluation program of `batch` rows.
+  EvalResult run(Program& program, Stream& stream, Communicator& communicator);
+
+ private:
+  Options options_;
+  SampleRange share_;
+  Sampler sampler_;
+  HostMemory memory_;
+  Loader loader_;
+  std::unique_ptr<Event> loaded_;
+};
+
+}  // namespace trireme

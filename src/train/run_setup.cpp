@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/train/run_setup.h"
+
+#include <cmath>
+
+#include "src/core/hash.h"
+#include "src/train/checkpoint_header.h"
+#include "src/train/run_folder.h"
+
+namespace trireme {
+namespace {
+
+using Timeout = std::chrono::duration<double>;
+
+BatchPlan plan_batches(const TrainConfig& config, const World& world, std::int64_t num_samples) {
+  BatchPlan plan;
+  plan.num_samples = num_samples;
+  plan.global_batch = config.global_batch > 0 ? config.global_batch : config.batch_per_rank * world.size();
+  plan.rank = world.rank();
+  plan.ranks = world.size();
+  plan.accumulate = config.accumulate;
+  plan.keep_last = config.last_batch == "keep";
+  if (plan.steps_per_epoch() == 0)
+    throw make_error(Status::configuration, "an epoch has no whole batch: {} samples, global batch {}",
+                     num_samples, plan.global_batch)
+        .hint("a smaller --global-batch, or --last-batch keep");
+  return plan;
+}
+
+/// Rank 0 reads; the others are told everything but the tensors. The first character tells "there is one".
+std::optional<LoadedCheckpoint> share_resumed(const TrainConfig& config, const World& world,
+                                              Timeout timeout) {
+  std::optional<LoadedCheckpoint> loaded;
+  std::string text;
+  if (world.rank() == 0) {
+    loaded = load_for_resume(config);
+    if (loaded) text = loaded->path + "\n" + checkpoint_header_text(loaded->state);
+  }
+  text = world.all().broadcast_text(text, 0, timeout, "rank 0 to read the checkpoint to resume from");
+  if (world.rank() == 0 || text.empty()) return loaded;
+  const std::size_t end_of_path = text.find('\n');
+  return LoadedCheckpoint{text.substr(0, end_of_path),
+                          parse_checkpoint_header(std::string_view(text).substr(end_of_path + 1))};
+}
+
+StartFacts start_facts(const TrainConfig& config, const RunSetup& setup) {
+  const std::uint64_t position =
+      setup.resumed ? static_cast<std::uint64_t>(setup.resumed->state.position.step) : 0;
+  return {{"the settings", config_hash(config)},
+          {"the training data", setup.train->info().fingerprint},
+          {"the validation data", setup.validation ? setup.validation->info().fingerprint : 0},
+          {"the network", xxh3(setup.graph.text())},
+          {"the bucket plan", BucketPlan(setup.graph, FlatLayout(setup.graph), bucket_bytes(config)).hash()},
+          {"the resumed step", position}};
+}
+
+void check_against_other_ranks(const TrainConfig& config, const World& world, RunSetup& setup,
+                               Timeout timeout) {
+  const std::vector<std::string> texts =
+      world.all().allgather_text(start_facts_text(world.host(), start_facts(config, setup)), timeout,
+                                 "all ranks to have opened their data");
+  check_same_start(texts);
+  for (const std::string& text : texts) setup.hosts.push_back(text.substr(0, text.find('\n')));
+}
+
+}  // namespace
+
+std::size_t bucket_bytes(const TrainConfig& config) {
+  return static_cast<std::size_t>(std::llround(config.bucket_mb * (1 << 20)));
+}
+
+RunSetup set_up_run(const TrainConfig& config, const World& world, Timeout timeout) {
+  RunSetup setup;
+  setup.train = open_shared_dataset(config.data, world, config.seed, config.preload, timeout);
+  const DatasetInfo& info = setup.train->info();
+  if (!config.val.empty()) {
+    setup.validation = open_shared_dataset(config.val, world, config.seed, config.preload, timeout);
+    check_same_classes(info, setup.validation->info());
+  }
+  setup.image_size = choose_image_size(config.image_size, info);
+  setup.transform = transform_options(config, info, setup.image_size);
+  setup.order = parse_order(config.order, info, setup.image_size);
+  setup.graph = build_network(config, info, setup.image_size);
+  setup.batches = plan_batches(config, world, info.num_samples);
+  setup.schedule = make_schedule(config, setup.batches.steps_per_epoch());
+  setup.last_step = setup.schedule.total_steps;
+  if (config.steps > 0) setup.last_step = std::min(setup.last_step, config.steps);
+  setup.resumed = share_resumed(config, world, timeout);
+  if (setup.resumed)
+    check_resume_fits(setup.resumed->state,
+                      {setup.graph.text(), info.fingerprint, config.seed, setup.batches.global_batch},
+                      setup.resumed->path);
+  check_against_other_ranks(config, world, setup, timeout);
+  if (world.rank() == 0) prepare_run_folder(config);
+  return setup;
+}
+
+}  // namespace trireme

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/exchange/bucket_plan.h"
+#include "src/graph/flat_layout.h"
+#include "src/train/batch_plan.h"
+#include "src/train/resume.h"
+#include "src/train/start_up.h"
+
+namespace trireme {
+
+/// All that a run is made of, the same on every rank: opened, planned, checked against the other ranks, but
+/// without memory for tensors or running threads yet.
+struct RunSetup {
+  std::unique_ptr<Dataset> train, validation;  ///< validation is null without --val
+  int image_size = 0;
+  TransformOptions transform;
+  SampleOrder order;
+  Graph graph;
+  BatchPlan batches;
+  LearningRateSchedule schedule;
+  std::int64_t last_step = 0;               ///< the run ends after this many steps
+  std::optional<LoadedCheckpoint> resumed;  ///< tensors are there on rank 0 only
+  std::vector<std::string> hosts;           ///< by rank
+};
+
+/// Collective. Rank 0 also prepares RUN_DIR.
+RunSetup set_up_run(const TrainConfig& config, const World& world, std::chrono::duration<double> timeout);
+
+std::size_t bucket_bytes(const TrainConfig& config);
+
+}  // namespace trireme

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// The training loop. A step is: each micro-batch is loaded, goes forward and backward, and backward announces
+// gradients as they become ready, so that the exchange sends them while the rest is computed; the exchange
+// then updates the parameters. Beside it each step sends a small record, by which all ranks know the same
+// loss and agree to stop. Evaluation, checkpoints and the stop happen between steps.
+#include "src/train/trainer.h"
+
+#include <cmath>
+
+#include "src/exchange/allreduce_exchange.h"
+
+namespace trireme {
+namespace {
+
+std::chrono::duration<double> timeout_of(const TrainConfig& config) {
+  return std::chrono::duration<double>(config.timeout_seconds);
+}
+
+Programs::Options program_options(const TrainConfig& config, const RunSetup& setup) {
+  return {setup.batches.distinct_rows(), setup.validation ? config.eval_batch : 0, config.seed};
+}
+
+OptimizerOptions optimizer_options(const TrainConfig& config) {
+  OptimizerOptions options;
+  options.momentum = config.momentum;
+  options.nesterov = config.nesterov;
+  options.weight_decay = config.weight_decay;
+  options.decay_norm_and_bias = config.decay_norm_and_bias;
+  return options;
+}
+
+LoaderOptions loader_options(const TrainConfig& config, const CoreBinding& cores, const RunSetup& setup) {
+  LoaderOptions options;
+  options.threads = choose_loader_threads(config.loader_threads, cores.plan());
+  options.rows = setup.batches.distinct_rows().front();
+  options.timeout = timeout_of(config);
+  return options;
+}
+
+}  // namespace
+
+Trainer::Trainer(const TrainConfig& config, const World& world, const CoreBinding& cores, RunSetup& setup,
+                 const StopRequest& stop_request, Metrics& metrics)
+    : config_(config),
+      world_(world),
+      cores_(cores),
+      setup_(setup),
+      stop_request_(stop_request),
+      metrics_(metrics),
+      device_(make_device(config.device, cores.plan())),
+      stream_(device_->make_stream()),
+      copy_stream_(device_->make_stream()),
+      copied_(device_->make_event()),
+      layout_(setup.graph),
+      communication_(config.comm, world.all(), timeout_of(config), cores),
+      programs_(setup.graph, layout_, *device_, *communication_.gradients, program_options(config, setup)),
+      optimizer_(make_sgd(setup.graph, layout_, optimizer_options(config), *device_)),
+      exchange_(std::make_unique<AllReduceExchange>(
+          setup.graph, layout_, BucketPlan(setup.graph, layout_, bucket_bytes(config)),
+          *communication_.gradients, *optimizer_, programs_.parameters(), programs_.gradients(), *stream_,
+          AllReduceExchangeOptions{config.clip_norm, config.nan_guard})),
+      scalars_(*communication_.scalars),
+      sampler_(setup.train->info().num_samples, config.seed, setup.order),
+      eval_cadence_(config.eval_every, setup.batches.steps_per_epoch()),
+      checkpoint_cadence_(config.checkpoint_every, setup.batches.steps_per_epoch()) {
+  const CoreBinding::HelperScope on_helper_cores(cores);
+  const LoaderOptions loading = loader_options(config, cores, setup);
+  loader_ =
+      std::make_unique<Loader>(*setup.train, sampler_, Transform(setup.transform), loading, host_memory_);
+  if (setup.validation)
+    evaluator_ = std::make_unique<Evaluator>(
+        *setup.validation, setup.transform,
+        Evaluator::Options{config.eval_batch, world.rank(), world.size(), loading.threads, loading.timeout},
+        *device_);
+  if (world.rank() == 0) store_.emplace(config.output, static_cast<int>(config.keep));
+  restore_or_draw_parameters();
+}
+
+Trainer::~Trainer() = default;
+
+Status Trainer::run() {
+  report_start();
+  const bool missed_evaluation = eval_cadence_.due_at(position_.step) && !known_top1_;
+  if (evaluator_ && missed_evaluation) evaluate();
+  while (!done()) {
+    start_epoch();
+    for (const std::int64_t epoch = position_.epoch; position_.epoch == epoch && !done();) {
+      const Stopwatch clock;
+      const StepTotals totals = train_step();
+      account(totals, clock.seconds());
+      report_step(totals);
+      if (position_.step_in_epoch == setup_.batches.steps_per_epoch()) finish_epoch();
+      act_between_steps(totals);
+    }
+  }
+  const bool evaluates = evaluator_ && config_.eval_every.unit != Interval::Unit::never;
+  if (!stopping_ && evaluates && !known_top1_) evaluate();
+  save();
+  const Status status = stopping_ ? Status::stopped : Status::ok;
+  report_end(status);
+  return status;
+}
+
+bool Trainer::done() const {
+  return position_.step >= setup_.last_step || stopping_ || target_reached_;
+}
+
+/// Begins to prefetch the rest of the epoch, up to the run's last step.
+void Trainer::start_epoch() {
+  const std::int64_t steps_left = setup_.last_step - position_.step;
+  const std::int64_t end = std::min(setup_.batches.steps_per_epoch(), position_.step_in_epoch + steps_left);
+  const std::int64_t parts = config_.accumulate;
+  loader_->start(static_cast<std::uint32_t>(position_.epoch), position_.step_in_epoch * parts, end * parts,
+                 [batches = setup_.batches, parts](std::int64_t index) {
+                   const SampleRange range = batches.micro_batch(index / parts, index % parts);
+                   return Loader::Request{range, BatchPlan::rows_of(range)};
+                 });
+}
+
+StepTotals Trainer::train_step() {
+  record_ = {};
+  for (std::int64_t part = 0; part < config_.accumulate; ++part) compute_gradients(part);
+  scalars_.submit(record_, flags(), *stream_);
+  bool gradient_is_finite = true;
+  try {
+    exchange_->finish_step(setup_.schedule.learning_rate(position_.step));
+  } catch (const NonFiniteGradient&) {
+    gradient_is_finite = false;
+  }
+  const StepTotals totals = scalars_.wait(*stream_);
+  if (config_.nan_guard && (!gradient_is_finite || totals.non_finite > 0)) fail_not_finite(totals);
+  return totals;
+}
+
+void Trainer::compute_gradients(std::int64_t part) {
+  scales_.global_samples = setup_.batches.step(position_.step_in_epoch).size();
+  scales_.accumulate = part > 0;
+  scales_.last_micro_batch = part == config_.accumulate - 1;
+  scales_.epoch = static_cast<std::uint32_t>(position_.epoch);
+  const Loader::BatchPtr batch = loader_->next();
+  TRIREME_ASSERT(batch != nullptr, "the loader was started for every batch of the epoch");
+  program_ = &programs_.train(batch->images.shape[0]);
+  program_->zero_record();
+  program_->load(host_batch(*batch), *copy_stream_, *copied_);
+  program_->forward(scales_, [this](ParamId p) { exchange_->parameter_needed(p); });
+  program_->backward(scales_, [this](ParamId p) { exchange_->gradient_ready(p); });
+  const StepRecord own = program_->read_record();
+  record_.loss_sum += own.loss_sum;
+  record_.loss_fixed += own.loss_fixed;
+  record_.samples += own.samples;
+  record_.top1 += own.top1;
+  copied_->synchronize();  // the batch goes back to the loader
+}
+
+StepFlags Trainer::flags() const {
+  const bool has_the_clock = world_.rank() == 0;
+  return {stop_request_.pending(), has_the_clock && eval_cadence_.due_by_clock(),
+          has_the_clock && checkpoint_cadence_.due_by_clock()};
+}
+
+void Trainer::account(const StepTotals& totals, double seconds) {
+  ++position_.step;
+  ++position_.step_in_epoch;
+  position_.samples += totals.samples;
+  position_.epoch_samples += totals.samples;
+  position_.epoch_loss_sum += totals.loss() * static_cast<double>(totals.samples);
+  train_seconds_ += seconds;
+  trained_samples_ += totals.samples;
+  evaluated_.reset();
+  known_top1_.reset();
+  best_is_current_ = false;
+}
+
+void Trainer::finish_epoch() {
+  const Rates epoch_rates = rates() - at_epoch_start_;
+  at_epoch_start_ = rates();
+  metrics_.epoch({position_.epoch + 1, position_.step,
+                  position_.epoch_loss_sum / static_cast<double>(position_.epoch_samples),
+                  epoch_rates.seconds, epoch_rates.images_per_second(), epoch_rates.data_wait_share(),
+                  epoch_rates.comm_wait_share()});
+  ++position_.epoch;
+  position_.step_in_epoch = 0;
+  position_.epoch_loss_sum = 0;
+  position_.epoch_samples = 0;
+}
+
+/// What all ranks have agreed on or know from the step's number. A stop comes first: saving must fit into the
+/// time that is left, and an evaluation that was due is made up for after resuming.
+void Trainer::act_between_steps(const StepTotals& totals) {
+  stopping_ = totals.stop;
+  if (stopping_) return;
+  const bool evaluates = evaluator_ && (eval_cadence_.due_at(position_.step) || totals.eval_due);
+  if (evaluates) evaluate();
+  const bool keeps_best = best_is_current_ && config_.checkpoint_every.unit != Interval::Unit::never;
+  if (checkpoint_cadence_.due_at(position_.step) || totals.checkpoint_due || keeps_best) save();
+}
+
+}  // namespace trireme

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/loader.h"
+#include "src/comm/world.h"
+#include "src/exchange/gradient_exchange.h"
+#include "src/optim/optimizer.h"
+#include "src/train/cadence.h"
+#include "src/train/communication.h"
+#include "src/train/core_binding.h"
+#include "src/train/evaluator.h"
+#include "src/train/metrics.h"
+#include "src/train/programs.h"
+#include "src/train/rates.h"
+#include "src/train/run_setup.h"
+#include "src/train/step_scalars.h"
+#include "src/train/stop_request.h"
+
+namespace trireme {
+
+/// One training run on one rank: memory, programs and threads of a RunSetup, and the loop over them.
+/// Collective: every rank makes one and runs it.
+class Trainer {
+ public:
+  /// All references must outlive it. `setup.resumed` is used up.
+  Trainer(const TrainConfig& config, const World& world, const CoreBinding& cores, RunSetup& setup,
+          const StopRequest& stop_request, Metrics& metrics);
+  ~Trainer();
+
+  /// Trains to the end, or until all ranks have agreed to stop and the state is saved.
+  Status run();
+
+ private:
+  // trainer.cpp: the loop
+  void start_epoch();
+  StepTotals train_step();
+  void compute_gradients(std::int64_t part);
+  void account(const StepTotals& totals, double seconds);
+  void finish_epoch();
+  void act_between_steps(const StepTotals& totals);
+  bool done() const;
+  StepFlags flags() const;
+  // trainer_reports.cpp: what the log is told
+  void report_start();
+  void report_step(const StepTotals& totals);
+  void report_end(Status status);
+  Rates rates() const;
+  // trainer_state.cpp: evaluation, checkpoints, and faults
+  void restore_or_draw_parameters();
+  void evaluate();
+  void save();
+  void check_parameters_are_equal();
+  Checkpoint state();
+  void broadcast_parameters();
+  [[noreturn]] void fail_not_finite(const StepTotals& totals);
+
+  const TrainConfig& config_;
+  const World& world_;
+  const CoreBinding& cores_;
+  RunSetup& setup_;
+  const StopRequest& stop_request_;
+  Metrics& metrics_;
+
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Stream> stream_, copy_stream_;
+  std::unique_ptr<Event> copied_;
+  FlatLayout layout_;
+  Communication communication_;
+  Programs programs_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<GradientExchange> exchange_;
+  StepScalars scalars_;
+  HostMemory host_memory_;
+  Sampler sampler_;
+  std::unique_ptr<Loader> loader_;
+  std::unique_ptr<Evaluator> evaluator_;  ///< null without --val
+  std::optional<CheckpointStore> store_;  ///< rank 0 only
+
+  TrainingPosition position_;
+  Program* program_ = nullptr;  ///< of the last micro-batch
+  StepScales scales_;
+  StepRecord record_;  ///< of this rank's micro-batches of the step
+  Cadence eval_cadence_, checkpoint_cadence_;
+  std::optional<EvalResult> evaluated_;           ///< of the current parameters
+  std::optional<double> known_top1_, best_top1_;  ///< of the current parameters, perhaps from the checkpoint
+  bool best_is_current_ = false, best_is_saved_ = false;
+  std::int64_t saved_step_ = -1;
+  std::string saved_path_;
+  bool stopping_ = false, target_reached_ = false;
+
+  double train_seconds_ = 0;
+  std::int64_t trained_samples_ = 0;
+  Rates at_epoch_start_, at_last_report_;
+  Stopwatch run_clock_, progress_clock_;
+};
+
+}  // namespace trireme

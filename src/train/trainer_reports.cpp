@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run tells people and its log.
+#include <cmath>
+#include <filesystem>
+
+#include "src/train/trainer.h"
+
+namespace trireme {
+
+Rates Trainer::rates() const {
+  return {train_seconds_, loader_->wait_seconds(), exchange_->wait_seconds() + scalars_.wait_seconds(),
+          trained_samples_};
+}
+
+void Trainer::report_start() {
+  const DatasetInfo& info = setup_.train->info();
+  const BatchPlan& batches = setup_.batches;
+  metrics_.say(fmt::format("{}: {} parameters, {} classes, {}x{}x{}", config_.model,
+                           setup_.graph.num_trainable(), info.num_classes(), setup_.image_size,
+                           setup_.image_size, info.channels()));
+  metrics_.say(fmt::format("{} training samples ({}), {} steps of {} per epoch, augmentation {}",
+                           info.num_samples, info.name, batches.steps_per_epoch(), batches.global_batch,
+                           augment_name(setup_.transform.augment)));
+  if (batches.dropped_samples() > 0)
+    metrics_.say(
+        fmt::format("the last {} samples of each epoch's order, less than a batch, are dropped (--last-batch "
+                    "keep trains on them)",
+                    batches.dropped_samples()));
+  if (!setup_.validation) metrics_.say("no --val: nothing is evaluated");
+  if (position_.step > 0)
+    metrics_.say(fmt::format("resumed from {} at step {}", saved_path_, position_.step));
+  else if (config_.resume == "auto")
+    metrics_.say("--resume auto: no checkpoint yet, the run begins");
+  if (config_.memory_report) metrics_.say(programs_.memory_report());
+
+  Json settings = Json::object();
+  for (const Setting& setting : train_settings()) settings[setting.name] = setting.get(config_);
+  metrics_.start({{"settings", settings},
+                  {"ranks", world_.size()},
+                  {"hosts", setup_.hosts},
+                  {"devices", {device_->description()}},
+                  {"comm", communication_.gradients->name()},
+                  {"threads", cores_.plan().threads},
+                  {"parameters", setup_.graph.num_trainable()},
+                  {"steps_per_epoch", batches.steps_per_epoch()},
+                  {"global_batch", batches.global_batch},
+                  {"resumed_step", position_.step}});
+}
+
+void Trainer::report_step(const StepTotals& totals) {
+  constexpr double kProgressSeconds = 0.2;
+  const bool logs = position_.step % config_.log_every == 0;
+  const bool moves = progress_clock_.seconds() >= kProgressSeconds;
+  if (!logs && !moves) return;
+  const Rates since = rates() - at_last_report_;
+  const double steps_left = static_cast<double>(setup_.last_step - position_.step);
+  const Rates whole = rates();
+  const double seconds_per_image = whole.samples > 0 ? whole.seconds / static_cast<double>(whole.samples) : 0;
+  const StepReport report{position_.step,
+                          position_.epoch + 1,
+                          position_.step_in_epoch,
+                          totals.loss(),
+                          setup_.schedule.learning_rate(position_.step - 1),
+                          since.images_per_second(),
+                          steps_left * seconds_per_image * static_cast<double>(setup_.batches.global_batch)};
+  if (moves) {
+    metrics_.progress(report);
+    progress_clock_.restart();
+  }
+  if (!logs) return;
+  metrics_.step(report);
+  at_last_report_ = rates();
+}
+
+void Trainer::report_end(Status status) {
+  if (target_reached_)
+    metrics_.say(
+        fmt::format("--target-accuracy {} reached at step {}", config_.target_accuracy, position_.step));
+  if (status == Status::stopped) {
+    const std::string reason = stop_request_.reason();
+    metrics_.say(fmt::format("stopped after step {} ({}), the state is saved; --resume auto goes on",
+                             position_.step, reason.empty() ? "asked for on another rank" : reason));
+  }
+  if (known_top1_)
+    metrics_.say(fmt::format("test accuracy {:.2f} % (top1={:.4f}), best {:.2f} %", 100 * *known_top1_,
+                             *known_top1_, 100 * best_top1_.value_or(*known_top1_)));
+  metrics_.say(fmt::format("run folder {}: log.jsonl, config.ini, {}", config_.output,
+                           std::filesystem::path(saved_path_).lexically_relative(config_.output).string()));
+  metrics_.end(status, position_.step, run_clock_.seconds());
+}
+
+}  // namespace trireme

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happens to the state of a run between steps: restored, evaluated, saved, compared over the ranks.
+#include <algorithm>
+#include <array>
+
+#include "src/comm/scalar_record.h"
+#include "src/core/hash.h"
+#include "src/graph/initialize.h"
+#include "src/train/model_state.h"
+#include "src/train/trainer.h"
+
+namespace trireme {
+
+void Trainer::restore_or_draw_parameters() {
+  position_.seed = config_.seed;
+  position_.global_batch = setup_.batches.global_batch;
+  if (setup_.resumed) {
+    const Checkpoint& saved = setup_.resumed->state;
+    position_ = saved.position;
+    known_top1_ = saved.top1;
+    best_top1_ = saved.best_top1;
+    saved_step_ = setup_.resumed->path.starts_with(config_.output) ? position_.step : -1;
+    saved_path_ = setup_.resumed->path;
+  }
+  if (world_.rank() == 0) {
+    std::vector<float> flat(layout_.elements);
+    const Tensor host = row_of(flat.data(), std::ssize(flat));
+    const auto upload = [&](float* values) { device_->copy(row_of(values, host.count()), host, *stream_); };
+    if (setup_.resumed) {
+      const auto& [path, saved] = *setup_.resumed;
+      fill_flat(setup_.graph, layout_, saved.parameters, true, path, flat.data());
+      upload(programs_.parameters());
+      for (const OptimizerState& state : optimizer_->state()) {
+        const auto found = saved.optimizer_state.find(state.name);
+        if (found == saved.optimizer_state.end())
+          throw make_error(Status::configuration, "the checkpoint has no optimizer state '{}'", state.name)
+              .at(path);
+        std::fill(flat.begin(), flat.end(), 0.0F);
+        fill_flat(setup_.graph, layout_, found->second, false, path, flat.data());
+        upload(state.values);
+      }
+    } else {
+      initialize_parameters(setup_.graph, layout_, config_.seed, flat.data());
+      upload(programs_.parameters());
+    }
+    stream_->synchronize();
+  }
+  setup_.resumed.reset();
+  broadcast_parameters();
+}
+
+void Trainer::broadcast_parameters() {
+  Communicator& communicator = *communication_.gradients;
+  const auto count = static_cast<std::int64_t>(layout_.elements);
+  std::vector<float*> buffers{programs_.parameters()};
+  for (const OptimizerState& state : optimizer_->state()) buffers.push_back(state.values);
+  for (float* values : buffers)
+    communicator.wait(communicator.broadcast(row_of(values, count), 0, *stream_, "rank 0's parameters"),
+                      *stream_);
+}
+
+void Trainer::check_parameters_are_equal() {
+  exchange_->settle();
+  std::vector<float> flat(layout_.elements);
+  const Tensor host = row_of(flat.data(), std::ssize(flat));
+  device_->copy(host, row_of(programs_.parameters(), host.count()), *stream_);
+  stream_->synchronize();
+  check_equal_over_ranks(*communication_.scalars, *stream_, xxh3(flat.data(), host.bytes()),
+                         fmt::format("parameters after step {}", position_.step));
+}
+
+void Trainer::evaluate() {
+  check_parameters_are_equal();
+  evaluated_ = evaluator_->run(programs_.eval(), *stream_, *communication_.scalars);
+  known_top1_ = evaluated_->top1();
+  if (!best_top1_ || *known_top1_ > *best_top1_) {
+    best_top1_ = known_top1_;
+    best_is_current_ = true;
+    best_is_saved_ = false;
+  }
+  // After an epoch's last step the position is the next epoch's first step.
+  const bool between_epochs = position_.step_in_epoch == 0 && position_.step > 0;
+  metrics_.eval(position_.epoch + (between_epochs ? 0 : 1), position_.step, *evaluated_);
+  target_reached_ = config_.target_accuracy > 0 && *known_top1_ >= config_.target_accuracy;
+  eval_cadence_.restart_clock();
+}
+
+Checkpoint Trainer::state() {
+  std::vector<float> flat(layout_.elements);
+  const Tensor host = row_of(flat.data(), std::ssize(flat));
+  const auto tensors_of = [&](float* values, bool statistics) {
+    device_->copy(host, row_of(values, host.count()), *stream_);
+    stream_->synchronize();
+    return named_tensors(setup_.graph, layout_, flat.data(), statistics);
+  };
+  Checkpoint state;
+  state.position = position_;
+  state.parameters = tensors_of(programs_.parameters(), true);
+  for (const OptimizerState& optimizer : optimizer_->state())
+    state.optimizer_state[optimizer.name] = tensors_of(optimizer.values, false);
+  const DatasetInfo& info = setup_.train->info();
+  state.graph_text = setup_.graph.text();
+  state.model_name = config_.model;
+  state.config_text = config_text(config_);
+  state.class_names = info.class_names;
+  state.channel_mean = info.channel_mean;
+  state.channel_std = info.channel_std;
+  state.image_size = setup_.image_size;
+  state.channels = info.channels();
+  state.crop_ratio = setup_.transform.crop_ratio;
+  state.best_top1 = best_top1_;
+  state.top1 = known_top1_;
+  state.dataset_fingerprint = info.fingerprint;
+  return state;
+}
+
+void Trainer::save() {
+  const bool has_new_best = best_is_current_ && !best_is_saved_;
+  if (saved_step_ == position_.step && !has_new_best) return;
+  check_parameters_are_equal();
+  if (store_) {
+    const Stopwatch clock;
+    saved_path_ = store_->save(state(), best_is_current_);
+    metrics_.checkpoint(position_.step, saved_path_, clock.seconds(), best_is_current_);
+  }
+  wait_for_all_ranks(*communication_.scalars, *stream_, "rank 0 to have written the checkpoint");
+  saved_step_ = position_.step;
+  best_is_saved_ = best_is_current_;
+  checkpoint_cadence_.restart_clock();
+}
+
+/// Only the rank whose own loss is not finite can find the layer where it began; where there is none, the
+/// first rank that finds anything speaks.
+void Trainer::fail_not_finite(const StepTotals& totals) {
+  const bool own_loss = !std::isfinite(record_.loss_sum);
+  const std::string found = program_->find_non_finite(scales_).value_or("");
+  const std::uint64_t certainty = (own_loss ? 2U : 0U) + (found.empty() ? 0U : 1U);
+  Communicator& communicator = *communication_.scalars;
+  const std::vector<std::uint64_t> all =
+      allgather_u64(communicator, *stream_, certainty, "who met a value that is not finite");
+  const auto speaker = static_cast<int>(std::max_element(all.begin(), all.end()) - all.begin());
+  const std::string place =
+      broadcast_short_text(communicator, *stream_, found, speaker, "where a value is not finite");
+  throw make_error(Status::configuration, "{} is not finite at step {}{}",
+                   totals.non_finite > 0 ? "loss" : "gradient", position_.step + 1,
+                   place.empty() ? "" : ": first non-finite value in " + place)
+      .at(fmt::format("rank {} on {}", speaker, setup_.hosts[static_cast<std::size_t>(speaker)]))
+      .hint(
+          "a lower --lr, --warmup-epochs or --clip-norm often helps; --resume auto goes back to the last "
+          "checkpoint");
+}
+
+}  // namespace trireme

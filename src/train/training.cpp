@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+
+#include "src/core/log.h"
+#include "src/train/train.h"
+#include "src/train/trainer.h"
+
+namespace trireme {
+namespace {
+
+TimeLimit time_limit_of(const TrainConfig& config) {
+  const char* job_end = std::getenv("SLURM_JOB_END_TIME");
+  const double now =
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  return find_time_limit(config.max_time_seconds, config.grace_seconds, job_end == nullptr ? "" : job_end,
+                         now);
+}
+
+std::vector<std::string> log_files(const TrainConfig& config) {
+  std::vector<std::string> files{(std::filesystem::path(config.output) / "log.jsonl").string()};
+  if (!config.log_json.empty()) files.push_back(config.log_json);
+  return files;
+}
+
+}  // namespace
+
+Status run_training(const TrainConfig& config, World& world, const LaunchFacts& launch) {
+  const StopRequest stop_request(time_limit_of(config));
+  const std::chrono::duration<double> timeout(config.timeout_seconds);
+  const CoreBinding cores(world, launch, config.threads, timeout);
+  const bool speaks = world.rank() == 0;
+  if (speaks)
+    log::info("{} rank(s) with {} compute thread(s) each: {}; rank 0 on {}", world.size(),
+              cores.plan().threads, cores.plan().reason, cores.plan().placement);
+  RunSetup setup = set_up_run(config, world, timeout);
+
+  std::optional<Console> console;
+  std::optional<JsonLog> json_log;
+  if (speaks) {
+    console.emplace(stdout, isatty(STDOUT_FILENO) == 1);
+    json_log.emplace(log_files(config));
+  }
+  Metrics metrics(speaks ? &*console : nullptr, speaks ? &*json_log : nullptr, setup.train->info().synthetic,
+                  setup.batches.steps_per_epoch());
+  Trainer trainer(config, world, cores, setup, stop_request, metrics);
+  return trainer.run();
+}
+
+}  // namespace trireme
