@@ -8,10 +8,14 @@
 namespace trireme {
 
 std::string count_text(std::int64_t count) {
-  std::string digits = std::to_string(count);
-  const std::size_t first_digit = count < 0 ? 1 : 0;
-  for (std::size_t end = digits.size(); end > first_digit + 3;) digits.insert(end -= 3, ",");
-  return digits;
+  const std::string digits = std::to_string(count);
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    const bool inside = i > 0 && digits[i - 1] != '-';
+    if (inside && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
+  return text;
 }
 
 std::string bytes_text(std::uint64_t bytes) {

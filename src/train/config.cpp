@@ -97,7 +97,7 @@ Rows optimizer_settings() {
       setting("nesterov", &C::nesterov, Switch{}, "false", "Nesterov momentum"),
       setting("weight-decay", &C::weight_decay, Number{}, "5e-4", "L2 penalty, added to the gradient"),
       setting("decay-norm-and-bias", &C::decay_norm_and_bias, Switch{}, "true",
-              "whether weight decay acts on BatchNorm weights and on biases, too"),
+              "let weight decay act on BatchNorm weights and on biases, too"),
       setting("schedule", &C::schedule, Choice{{"cosine", "constant", "step", "linear"}}, "cosine",
               "how the learning rate falls over --epochs"),
       setting("warmup-epochs", &C::warmup_epochs, Number{}, "0",

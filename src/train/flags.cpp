@@ -26,6 +26,15 @@ std::string boost_name(const SettingInfo& info) {
   return info.letter == 0 ? info.name : fmt::format("{},{}", info.name, info.letter);
 }
 
+void add_help(po::options_description& group, const SettingInfo& info) {
+  if (!info.is_switch())
+    group.add_options()(boost_name(info).c_str(), value_of(info), info.help.c_str());
+  else if (info.default_text == "true")
+    group.add_options()(("[no-]" + info.name).c_str(), (info.help + " (on by default)").c_str());
+  else
+    group.add_options()(info.name.c_str(), info.help.c_str());
+}
+
 // --NAME=true and --NAME=false for --NAME and --no-NAME of on/off settings: without this, Boost would take
 // the next word as their value.
 std::vector<std::string> spell_out_switches(std::vector<std::string> arguments,
@@ -92,8 +101,7 @@ std::string settings_help(std::span<const SettingInfo> table) {
   for (auto row = table.begin(); row != table.end();) {
     const std::string& heading = row->group;
     po::options_description group(heading, kHelpWidth, kHelpWidth / 2);
-    for (; row != table.end() && row->group == heading; ++row)
-      group.add_options()(boost_name(*row).c_str(), value_of(*row), row->help.c_str());
+    for (; row != table.end() && row->group == heading; ++row) add_help(group, *row);
     out << group << '\n';
   }
   return out.str();
