@@ -85,7 +85,7 @@ std::optional<PictureHeader> probe_jpeg(std::span<const std::uint8_t> bytes) {
 std::optional<PictureHeader> probe_picture(std::span<const std::uint8_t> bytes) {
   if (starts_with(bytes, kJpegSignature)) return probe_jpeg(bytes);
   if (starts_with(bytes, kPngSignature)) return probe_png(bytes);
-  throw make_error(Status::bad_data, bytes.empty() ? "empty file" : "neither JPEG nor PNG");
+  throw Error(Status::bad_data, bytes.empty() ? "empty file" : "neither JPEG nor PNG");
 }
 
 void decode_picture(std::span<const std::uint8_t> bytes, Picture& picture) {

@@ -151,8 +151,10 @@ void decode_jpeg(std::span<const std::uint8_t> bytes, Picture& picture) {
 
 std::vector<std::uint8_t> encode_jpeg(const Picture& picture, int quality) {
   Encoder encoder;
-  if (!compress(encoder, picture, quality))
+  if (!compress(encoder, picture, quality)) {
+    encoder.bytes = nullptr;  // libjpeg may have freed it while it grew; only a finished buffer is ours
     throw make_error(Status::bad_data, "cannot encode as JPEG: {}", encoder.errors.message);
+  }
   return {encoder.bytes, encoder.bytes + encoder.size};
 }
 

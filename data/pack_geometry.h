@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "data/pack.h"
+#include "data/pack_source.h"
+
+namespace trireme {
+
+/// Resizing and cropping that a pack was asked for.
+class PackGeometry {
+ public:
+  /// 78 if the options contradict each other.
+  explicit PackGeometry(const PackOptions& options);
+
+  /// The shape that a picture will have; 65 if the crop does not fit.
+  PictureShape shape_after(const PictureShape& shape) const;
+  /// Does it; true if the picture is no longer what it was.
+  bool apply(Picture& picture) const;
+
+ private:
+  PictureShape resized(const PictureShape& shape) const;
+
+  int resize_, crop_;
+  std::optional<PackSize> size_;
+};
+
+}  // namespace trireme
