@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// One copy of a file per node, nearer than where it lies (--preload).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/io/descriptor.h"
+
+namespace trireme {
+
+/// How --preload is meant: nothing, the node's memory, or a folder.
+struct Preload {
+  enum class Kind { none, memory, folder };
+  Kind kind = Kind::none;
+  std::string folder;
+
+  static Preload parse(const std::string& text);
+};
+
+/// Copies a file and returns the path to read instead.
+///
+/// memory: an anonymous file that lives as long as the descriptor added to `keep_alive` (or any other that is
+/// open on it), so nothing is left when the processes end, however they end; the node's other ranks open it
+/// through /proc/PID/fd. folder: FOLDER/trireme-HASH.h5 with a marker beside it (".txt": source, size, time
+/// of change, hash). It stays for the next run, which reads it again to compare the hash before it is reused.
+/// Both are read in pieces of 16 MiB, written, and read back to compare. 78 with the sizes if the copy does
+/// not fit, 73 if the folder cannot be written to.
+std::string stage_file(const std::string& path, const Preload& preload, std::vector<Descriptor>& keep_alive);
+
+/// Bytes that this process may still take: what Linux says is available, and what the memory cgroups above
+/// this process leave (versions 1 and 2; file cache counts as free). `root` stands in front of /proc and
+/// /sys.
+std::uint64_t available_memory(const std::string& root = "");
+
+}  // namespace trireme
