@@ -220,7 +220,8 @@ class OpRun {
       std::copy(case_.prior_gradients[i].begin(), case_.prior_gradients[i].end(),
                 bindings_.parameter_grads[i]);
     backward_->run(case_.context);
-    EXPECT_TRUE(backward_in_place_ || before == output_grad_->bytes()) << "backward changed the output's gradient";
+    EXPECT_TRUE(backward_in_place_ || before == output_grad_->bytes())
+        << "backward changed the output's gradient";
     collect_gradients();
   }
 
