@@ -26,10 +26,10 @@ void check_name(std::string_view name) {
 ValueId Graph::append(std::string_view name, OpAttributes op, std::vector<ValueId> inputs,
                       const Shape& output, std::vector<ParamId> parameters) {
   check_name(name);
-  if (std::any_of(nodes_.begin(), nodes_.end(), [&](const Node& node) { return node.name == name; }))
-    throw make_error(Status::configuration, "the graph has two nodes named '{}'", name);
   if (nodes_.empty() != std::holds_alternative<InputOp>(op))
     throw make_error(Status::configuration, "'{}': the input must be the first node, and only that", name);
+  if (std::any_of(nodes_.begin(), nodes_.end(), [&](const Node& node) { return node.name == name; }))
+    throw make_error(Status::configuration, "the graph has two nodes named '{}'", name);
   if (!nodes_.empty() && std::holds_alternative<SoftmaxCrossEntropyOp>(nodes_.back().op))
     throw make_error(Status::configuration, "'{}' comes after the loss, which must be the last node", name);
   const ValueId value = static_cast<ValueId>(values_.size());

@@ -235,7 +235,12 @@ Graph parse_graph(std::string_view text) {
     if (number == 0) throw make_error(Status::bad_data, "the text of a graph is empty");
     return parser.finish();
   } catch (const Error& error) {
-    throw Error(Status::bad_data, fmt::format("graph text, line {}: {}", number, error.what()));
+    const std::string place = fmt::format("line {} of the graph's text", number);
+    if (error.status() == Status::bad_data) throw Error(error).at(place);
+    // What the builder refuses as a wrong setting is, in a file, bad data. Its hints are for people who
+    // build.
+    const std::string_view what = error.what();
+    throw Error(Status::bad_data, std::string(what.substr(0, what.find('\n')))).at(place);
   }
 }
 
