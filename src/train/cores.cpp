@@ -73,9 +73,10 @@ void decide_threads(const CoreFacts& facts, const Pool& pool, CorePlan& plan) {
   } else {
     plan.threads = fair_share(facts, pool);
     const bool by_quota = facts.cpu_quota > 0 && facts.cpu_quota < static_cast<double>(pool.cores.size());
-    plan.reason = by_quota
-                      ? fmt::format("fair share of a CPU quota of {:.2g} cores over {} local ranks",
-                                    facts.cpu_quota, facts.launch_masks.size())
+    plan.reason = by_quota ? fmt::format("fair share of a CPU quota of {:.2g} cores over {} local ranks",
+                                         facts.cpu_quota, facts.launch_masks.size())
+                  : pool.ranks == 1
+                      ? std::string("all cores of the rank")
                       : fmt::format("fair share of {} cores over {} ranks", pool.cores.size(), pool.ranks);
   }
 }

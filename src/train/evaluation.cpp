@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Evaluation of a checkpoint: network, normalisation, picture size, crop rule and class names all come from
 // it.
-#include <unistd.h>
-
 #include "models/models.h"
-#include "src/core/log.h"
 #include "src/train/checkpoint_header.h"
 #include "src/train/communication.h"
 #include "src/train/evaluator.h"
 #include "src/train/model_state.h"
 #include "src/train/programs.h"
 #include "src/train/start_up.h"
-#include "src/train/stop_request.h"
 #include "src/train/train.h"
 
 namespace trireme {

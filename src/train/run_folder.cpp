@@ -19,12 +19,15 @@ bool holds_a_run(const fs::path& folder) {
 
 }  // namespace
 
-void prepare_run_folder(const TrainConfig& config) {
-  const fs::path folder = config.output;
-  if (config.resume.empty() && holds_a_run(folder))
+void refuse_existing_run(const TrainConfig& config) {
+  if (config.resume.empty() && holds_a_run(config.output))
     throw make_error(Status::cannot_create, "the folder holds a run already")
         .at(config.output)
         .hint("--resume auto goes on with it; another -o begins a new run");
+}
+
+void prepare_run_folder(const TrainConfig& config) {
+  const fs::path folder = config.output;
   std::error_code error;
   fs::create_directories(folder, error);
   if (error || !fs::is_directory(folder))

@@ -5,7 +5,6 @@
 
 #include "src/core/hash.h"
 #include "src/train/checkpoint_header.h"
-#include "src/train/run_folder.h"
 
 namespace trireme {
 namespace {
@@ -91,7 +90,6 @@ RunSetup set_up_run(const TrainConfig& config, const World& world, Timeout timeo
                       {setup.graph.text(), info.fingerprint, config.seed, setup.batches.global_batch},
                       setup.resumed->path);
   check_against_other_ranks(config, world, setup, timeout);
-  if (world.rank() == 0) prepare_run_folder(config);
   return setup;
 }
 

@@ -30,7 +30,7 @@ struct RunSetup {
   std::vector<std::string> hosts;           ///< by rank
 };
 
-/// Collective. Rank 0 also prepares RUN_DIR.
+/// Collective.
 RunSetup set_up_run(const TrainConfig& config, const World& world, std::chrono::duration<double> timeout);
 
 std::size_t bucket_bytes(const TrainConfig& config);

@@ -40,13 +40,12 @@ LoaderOptions loader_options(const TrainConfig& config, const CoreBinding& cores
 }  // namespace
 
 Trainer::Trainer(const TrainConfig& config, const World& world, const CoreBinding& cores, RunSetup& setup,
-                 const StopRequest& stop_request, Metrics& metrics)
+                 const StopRequest& stop_request)
     : config_(config),
       world_(world),
       cores_(cores),
       setup_(setup),
       stop_request_(stop_request),
-      metrics_(metrics),
       device_(make_device(config.device, cores.plan())),
       stream_(device_->make_stream()),
       copy_stream_(device_->make_stream()),
@@ -72,13 +71,14 @@ Trainer::Trainer(const TrainConfig& config, const World& world, const CoreBindin
         *setup.validation, setup.transform,
         Evaluator::Options{config.eval_batch, world.rank(), world.size(), loading.threads, loading.timeout},
         *device_);
-  if (world.rank() == 0) store_.emplace(config.output, static_cast<int>(config.keep));
   restore_or_draw_parameters();
 }
 
 Trainer::~Trainer() = default;
 
-Status Trainer::run() {
+Status Trainer::run(Metrics& metrics) {
+  metrics_ = &metrics;
+  if (world_.rank() == 0) store_.emplace(config_.output, static_cast<int>(config_.keep));
   report_start();
   const bool missed_evaluation = eval_cadence_.due_at(position_.step) && !known_top1_;
   if (evaluator_ && missed_evaluation) evaluate();
@@ -174,10 +174,10 @@ void Trainer::account(const StepTotals& totals, double seconds) {
 void Trainer::finish_epoch() {
   const Rates epoch_rates = rates() - at_epoch_start_;
   at_epoch_start_ = rates();
-  metrics_.epoch({position_.epoch + 1, position_.step,
-                  position_.epoch_loss_sum / static_cast<double>(position_.epoch_samples),
-                  epoch_rates.seconds, epoch_rates.images_per_second(), epoch_rates.data_wait_share(),
-                  epoch_rates.comm_wait_share()});
+  metrics_->epoch({position_.epoch + 1, position_.step,
+                   position_.epoch_loss_sum / static_cast<double>(position_.epoch_samples),
+                   epoch_rates.seconds, epoch_rates.images_per_second(), epoch_rates.data_wait_share(),
+                   epoch_rates.comm_wait_share()});
   ++position_.epoch;
   position_.step_in_epoch = 0;
   position_.epoch_loss_sum = 0;

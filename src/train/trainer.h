@@ -30,11 +30,12 @@ class Trainer {
  public:
   /// All references must outlive it. `setup.resumed` is used up.
   Trainer(const TrainConfig& config, const World& world, const CoreBinding& cores, RunSetup& setup,
-          const StopRequest& stop_request, Metrics& metrics);
+          const StopRequest& stop_request);
   ~Trainer();
 
-  /// Trains to the end, or until all ranks have agreed to stop and the state is saved.
-  Status run();
+  /// Trains to the end, or until all ranks have agreed to stop and the state is saved. The run folder must be
+  /// there.
+  Status run(Metrics& metrics);
 
  private:
   // trainer.cpp: the loop
@@ -65,7 +66,7 @@ class Trainer {
   const CoreBinding& cores_;
   RunSetup& setup_;
   const StopRequest& stop_request_;
-  Metrics& metrics_;
+  Metrics* metrics_ = nullptr;
 
   std::unique_ptr<Device> device_;
   std::unique_ptr<Stream> stream_, copy_stream_;

@@ -15,36 +15,36 @@ Rates Trainer::rates() const {
 void Trainer::report_start() {
   const DatasetInfo& info = setup_.train->info();
   const BatchPlan& batches = setup_.batches;
-  metrics_.say(fmt::format("{}: {} parameters, {} classes, {}x{}x{}", config_.model,
-                           setup_.graph.num_trainable(), info.num_classes(), setup_.image_size,
-                           setup_.image_size, info.channels()));
-  metrics_.say(fmt::format("{} training samples ({}), {} steps of {} per epoch, augmentation {}",
-                           info.num_samples, info.name, batches.steps_per_epoch(), batches.global_batch,
-                           augment_name(setup_.transform.augment)));
+  metrics_->say(fmt::format("{}: {} parameters, {} classes, {}x{}x{}", config_.model,
+                            setup_.graph.num_trainable(), info.num_classes(), setup_.image_size,
+                            setup_.image_size, info.channels()));
+  metrics_->say(fmt::format("{} training samples ({}), {} steps of {} per epoch, augmentation {}",
+                            info.num_samples, info.name, batches.steps_per_epoch(), batches.global_batch,
+                            augment_name(setup_.transform.augment)));
   if (batches.dropped_samples() > 0)
-    metrics_.say(
+    metrics_->say(
         fmt::format("the last {} samples of each epoch's order, less than a batch, are dropped (--last-batch "
                     "keep trains on them)",
                     batches.dropped_samples()));
-  if (!setup_.validation) metrics_.say("no --val: nothing is evaluated");
+  if (!setup_.validation) metrics_->say("no --val: nothing is evaluated");
   if (position_.step > 0)
-    metrics_.say(fmt::format("resumed from {} at step {}", saved_path_, position_.step));
+    metrics_->say(fmt::format("resumed from {} at step {}", saved_path_, position_.step));
   else if (config_.resume == "auto")
-    metrics_.say("--resume auto: no checkpoint yet, the run begins");
-  if (config_.memory_report) metrics_.say(programs_.memory_report());
+    metrics_->say("--resume auto: no checkpoint yet, the run begins");
+  if (config_.memory_report) metrics_->say(programs_.memory_report());
 
   Json settings = Json::object();
   for (const Setting& setting : train_settings()) settings[setting.name] = setting.get(config_);
-  metrics_.start({{"settings", settings},
-                  {"ranks", world_.size()},
-                  {"hosts", setup_.hosts},
-                  {"devices", {device_->description()}},
-                  {"comm", communication_.gradients->name()},
-                  {"threads", cores_.plan().threads},
-                  {"parameters", setup_.graph.num_trainable()},
-                  {"steps_per_epoch", batches.steps_per_epoch()},
-                  {"global_batch", batches.global_batch},
-                  {"resumed_step", position_.step}});
+  metrics_->start({{"settings", settings},
+                   {"ranks", world_.size()},
+                   {"hosts", setup_.hosts},
+                   {"devices", {device_->description()}},
+                   {"comm", communication_.gradients->name()},
+                   {"threads", cores_.plan().threads},
+                   {"parameters", setup_.graph.num_trainable()},
+                   {"steps_per_epoch", batches.steps_per_epoch()},
+                   {"global_batch", batches.global_batch},
+                   {"resumed_step", position_.step}});
 }
 
 void Trainer::report_step(const StepTotals& totals) {
@@ -64,29 +64,29 @@ void Trainer::report_step(const StepTotals& totals) {
                           since.images_per_second(),
                           steps_left * seconds_per_image * static_cast<double>(setup_.batches.global_batch)};
   if (moves) {
-    metrics_.progress(report);
+    metrics_->progress(report);
     progress_clock_.restart();
   }
   if (!logs) return;
-  metrics_.step(report);
+  metrics_->step(report);
   at_last_report_ = rates();
 }
 
 void Trainer::report_end(Status status) {
   if (target_reached_)
-    metrics_.say(
+    metrics_->say(
         fmt::format("--target-accuracy {} reached at step {}", config_.target_accuracy, position_.step));
   if (status == Status::stopped) {
     const std::string reason = stop_request_.reason();
-    metrics_.say(fmt::format("stopped after step {} ({}), the state is saved; --resume auto goes on",
-                             position_.step, reason.empty() ? "asked for on another rank" : reason));
+    metrics_->say(fmt::format("stopped after step {} ({}), the state is saved; --resume auto goes on",
+                              position_.step, reason.empty() ? "asked for on another rank" : reason));
   }
   if (known_top1_)
-    metrics_.say(fmt::format("test accuracy {:.2f} % (top1={:.4f}), best {:.2f} %", 100 * *known_top1_,
-                             *known_top1_, 100 * best_top1_.value_or(*known_top1_)));
-  metrics_.say(fmt::format("run folder {}: log.jsonl, config.ini, {}", config_.output,
-                           std::filesystem::path(saved_path_).lexically_relative(config_.output).string()));
-  metrics_.end(status, position_.step, run_clock_.seconds());
+    metrics_->say(fmt::format("test accuracy {:.2f} % (top1={:.4f}), best {:.2f} %", 100 * *known_top1_,
+                              *known_top1_, 100 * best_top1_.value_or(*known_top1_)));
+  metrics_->say(fmt::format("run folder {}: log.jsonl, config.ini, {}", config_.output,
+                            std::filesystem::path(saved_path_).lexically_relative(config_.output).string()));
+  metrics_->end(status, position_.step, run_clock_.seconds());
 }
 
 }  // namespace trireme

@@ -80,7 +80,7 @@ void Trainer::evaluate() {
   }
   // After an epoch's last step the position is the next epoch's first step.
   const bool between_epochs = position_.step_in_epoch == 0 && position_.step > 0;
-  metrics_.eval(position_.epoch + (between_epochs ? 0 : 1), position_.step, *evaluated_);
+  metrics_->eval(position_.epoch + (between_epochs ? 0 : 1), position_.step, *evaluated_);
   target_reached_ = config_.target_accuracy > 0 && *known_top1_ >= config_.target_accuracy;
   eval_cadence_.restart_clock();
 }
@@ -121,7 +121,7 @@ void Trainer::save() {
   if (store_) {
     const Stopwatch clock;
     saved_path_ = store_->save(state(), best_is_current_);
-    metrics_.checkpoint(position_.step, saved_path_, clock.seconds(), best_is_current_);
+    metrics_->checkpoint(position_.step, saved_path_, clock.seconds(), best_is_current_);
   }
   wait_for_all_ranks(*communication_.scalars, *stream_, "rank 0 to have written the checkpoint");
   saved_step_ = position_.step;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 
 #include "src/core/log.h"
+#include "src/train/run_folder.h"
+#include "src/train/terminal.h"
 #include "src/train/train.h"
 #include "src/train/trainer.h"
 
@@ -18,6 +18,10 @@ TimeLimit time_limit_of(const TrainConfig& config) {
       std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   return find_time_limit(config.max_time_seconds, config.grace_seconds, job_end == nullptr ? "" : job_end,
                          now);
+}
+
+std::string counted(int number, const char* thing) {
+  return fmt::format("{} {}{}", number, thing, number == 1 ? "" : "s");
 }
 
 std::vector<std::string> log_files(const TrainConfig& config) {
@@ -34,20 +38,23 @@ Status run_training(const TrainConfig& config, World& world, const LaunchFacts& 
   const CoreBinding cores(world, launch, config.threads, timeout);
   const bool speaks = world.rank() == 0;
   if (speaks)
-    log::info("{} rank(s) with {} compute thread(s) each: {}; rank 0 on {}", world.size(),
-              cores.plan().threads, cores.plan().reason, cores.plan().placement);
+    log::info("{} with {} each ({}); rank 0: {}", counted(world.size(), "rank"),
+              counted(cores.plan().threads, "compute thread"), cores.plan().reason, cores.plan().placement);
+  if (speaks) refuse_existing_run(config);
   RunSetup setup = set_up_run(config, world, timeout);
+  Trainer trainer(config, world, cores, setup, stop_request);
 
+  // Only now is it sure that the run begins: a mistake in the settings leaves no folder behind.
   std::optional<Console> console;
   std::optional<JsonLog> json_log;
   if (speaks) {
-    console.emplace(stdout, isatty(STDOUT_FILENO) == 1);
+    prepare_run_folder(config);
+    console.emplace(stdout, output_is_terminal(!launch.launcher.empty()));
     json_log.emplace(log_files(config));
   }
   Metrics metrics(speaks ? &*console : nullptr, speaks ? &*json_log : nullptr, setup.train->info().synthetic,
                   setup.batches.steps_per_epoch());
-  Trainer trainer(config, world, cores, setup, stop_request, metrics);
-  return trainer.run();
+  return trainer.run(metrics);
 }
 
 }  // namespace trireme
