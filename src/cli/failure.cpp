@@ -17,12 +17,14 @@ std::string host_name() {
   return gethostname(name, sizeof name - 1) == 0 ? name : "unknown host";
 }
 
+// Launchers end the whole job when one process fails: the others give rank 0 the time to say why.
+void let_rank_zero_speak_first(int rank) {
+  if (rank != 0) std::this_thread::sleep_for(std::chrono::seconds(1));
+}
+
 void say(const Failure& failure, int rank, const std::string& host) {
   std::string text = fmt::format("trireme: error: {}\n", failure.message);
-  if (rank != 0) {
-    std::this_thread::sleep_for(std::chrono::seconds(1));
-    text = fmt::format("[rank {} on {}] {}", rank, host, text);
-  }
+  if (rank != 0) text = fmt::format("[rank {} on {}] {}", rank, host, text);
   std::fflush(stdout);
   std::fputs(text.c_str(), stderr);
   std::fflush(stderr);
@@ -45,6 +47,7 @@ Failure current_failure() {
 }
 
 void report_failure(const Failure& failure, const LaunchFacts& launch) {
+  let_rank_zero_speak_first(launch.rank);
   if (failure.status == Status::usage && launch.rank != 0) return;
   say(failure, launch.rank, host_name());
 }
@@ -57,6 +60,7 @@ Status run_with_world(const Invocation& invocation, const std::function<Status(W
     const Failure failure = current_failure();
     // Processes that a foreign launcher started, each alone in its world, are told apart by what it says.
     const int rank = world.size() > 1 ? world.rank() : invocation.launch.rank;
+    let_rank_zero_speak_first(rank);
     say(failure, rank, world.host());
     world.abort(failure.status);
   }
