@@ -76,7 +76,8 @@ class Case(unittest.TestCase):
         def end():
             if process.poll() is None:
                 process.kill()
-            process.communicate()
+                process.wait()
+            process.stdout.close()
 
         self.addCleanup(end)
         return process

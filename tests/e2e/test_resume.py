@@ -20,7 +20,7 @@ class Resume(support.Case):
     def arguments(self, run, *more):
         return (
             "train", "--data", "train.h5", "--val", "val.h5", "--model", "resnet20", "--epochs", EPOCHS,
-            "--global-batch", 24, "--augment", "crop_flip", "--log-every", 1, "-o", run, *more,
+            "--global-batch", 24, "--augment", "crop-flip", "--log-every", 1, "-o", run, *more,
         )
 
     def stop_half_way(self, run, stop, ranks=2):

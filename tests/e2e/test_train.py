@@ -27,7 +27,7 @@ class Train(support.Case):
     def train(self, run="run", *more, ranks=2):
         return self.trireme(
             "train", "--data", "train.h5", "--val", "val.h5", "--model", "resnet20", "--epochs", 3,
-            "--global-batch", 24, "--lr", 0.05, "--augment", "none", "--log-every", 2, "-o", run, *more, ranks=ranks,
+            "--global-batch", 24, "--lr", 0.05, "--log-every", 2, "-o", run, *more, ranks=ranks,
         )
 
     def test_the_whole_way(self):
@@ -82,8 +82,8 @@ class Train(support.Case):
         self.assertEqual(self.digest("first"), self.digest("second"))
 
     def test_loader_threads_do_not_change_a_bit(self):
-        self.train("one", "--loader-threads", 1, "--augment", "crop_flip")
-        self.train("three", "--loader-threads", 3, "--augment", "crop_flip")
+        self.train("one", "--loader-threads", 1, "--augment", "crop-flip")
+        self.train("three", "--loader-threads", 3, "--augment", "crop-flip")
         self.assertEqual(self.digest("one"), self.digest("three"))
 
     def test_another_seed_is_another_run(self):
