@@ -37,7 +37,14 @@ class NaiveOp final : public Op {
         bindings_(bindings),
         pass_(pass),
         scratch_bytes_(scratch_bytes),
-        output_bytes_(output_bytes) {}
+        output_bytes_(output_bytes) {
+    for (std::size_t k = 1; k < bindings.inputs.size(); ++k)
+      TRIREME_ASSERT(output_bytes == 0 || bindings.inputs[k] != bindings.output,
+                     "only input 0 may be overwritten");
+    for (std::size_t k = 1; k < bindings.input_grads.size(); ++k)
+      TRIREME_ASSERT(bindings.input_grads[k] == nullptr || bindings.input_grads[k] != bindings.output_grad,
+                     "only the gradient of input 0 may overwrite the output's");
+  }
 
   void run(const RunContext& context) override {
     if (bindings_.scratch != nullptr) poison(bindings_.scratch, scratch_bytes_);

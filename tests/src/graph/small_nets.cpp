@@ -85,6 +85,14 @@ Graph aliases_in_place() {
   return finish(std::move(g), g.relu("relu_v", v));
 }
 
+// Both gradients that meet at x are aliases that other values still hold.
+Graph held_twice() {
+  auto [g, x] = start();
+  const ValueId u = g.batch_norm("u", x), v = g.batch_norm("v", x);
+  const ValueId a = g.add("add1", x, u), b = g.add("add2", x, v);
+  return finish(std::move(g), g.add("add3", g.relu("relu", a), b));
+}
+
 Graph image_added() {
   Graph g;
   const ValueId image = g.input({4, 5, 2});
@@ -119,6 +127,7 @@ const std::vector<SmallNet>& small_nets() {
       {"rectified_add_to_itself", rectified_add_to_itself},
       {"add_chain", add_chain},
       {"aliases_in_place", aliases_in_place},
+      {"held_twice", held_twice},
       {"image_added", image_added},
       {"every_op", every_op},
       {"shared_layer", net_with_shared_layer},
