@@ -69,8 +69,8 @@ std::int64_t MpiLibrary::piece_elements(DType type) const {
 Ticket MpiLibrary::submit(std::vector<MpiPiece> pieces, MpiCollective::Start start, std::string description,
                           Stream& stream) {
   stream.synchronize();  // the tensors are host memory: what made them must be done before MPI reads them
-  return thread_.submit(
-      std::make_unique<MpiCollective>(std::move(pieces), std::move(start), std::move(description)));
+  return thread_.submit(std::make_unique<MpiCollective>(pipeline_, std::move(pieces), std::move(start),
+                                                        std::move(description)));
 }
 
 Ticket MpiLibrary::allreduce(const Tensor& tensor, Stream& stream, std::string_view what) {

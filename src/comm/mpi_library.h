@@ -43,6 +43,7 @@ class MpiLibrary final : public Communicator {
   CommThread& thread_;
   int rank_, size_;
   std::int64_t piece_bytes_;
+  std::shared_ptr<MpiPipeline> pipeline_ = std::make_shared<MpiPipeline>();
 };
 
 }  // namespace trireme

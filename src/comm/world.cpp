@@ -30,16 +30,15 @@ std::string processor_name() {
   return {name, static_cast<std::size_t>(length)};
 }
 
-/// "Open MPI v4.1.4"
-std::string library_name() {
+}  // namespace
+
+std::string mpi_library_name() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length = 0;
   MPI_Get_library_version(text, &length);
   const std::string whole(text, static_cast<std::size_t>(length));
   return whole.substr(0, whole.find_first_of(",\n"));
 }
-
-}  // namespace
 
 World::Init::Init(int& argc, char**& argv) {
   int initialized = 0, provided = 0;
@@ -49,7 +48,7 @@ World::Init::Init(int& argc, char**& argv) {
   mpi_check(MPI_Query_thread(&provided), "MPI_Query_thread");
   if (provided < MPI_THREAD_SERIALIZED)
     throw make_error(Status::configuration, "this MPI library gives no MPI_THREAD_SERIALIZED: {}",
-                     library_name())
+                     mpi_library_name())
         .hint("use an MPI library that was built with thread support");
   // Failures come back as codes, so that the program can say what it was doing.
   mpi_check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
@@ -94,14 +93,14 @@ void check_world_size(const World& world, const LaunchFacts& facts, int expected
         .hint(fmt::format(
             "this trireme was built with another MPI than {}: it uses {}; start it with that MPI's "
             "mpirun, or build it again with the MPI of the launcher",
-            facts.launcher, library_name()));
+            facts.launcher, mpi_library_name()));
   if (world.size() < expected_ranks)
     throw make_error(Status::configuration, "the world has {} rank{}, but --expect-ranks {} was asked for",
                      world.size(), world.size() == 1 ? "" : "s", expected_ranks)
         .at(world.host())
         .hint(fmt::format(
             "start it as 'mpirun -n {} trireme ...' (or srun), with the MPI it was built with: {}",
-            expected_ranks, library_name()));
+            expected_ranks, mpi_library_name()));
 }
 
 }  // namespace trireme

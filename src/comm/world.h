@@ -53,6 +53,10 @@ struct LaunchFacts {
 };
 LaunchFacts read_launch_facts();
 
+/// The MPI library that runs, which need not be the one that the headers came from: "Open MPI v4.1.4". May be
+/// asked before MPI is initialised.
+std::string mpi_library_name();
+
 /// MPI from init to finalize; if MPI is initialised already, as in tests, finalizing is left to whoever did
 /// that. While an exception unwinds it, it does not finalize: call abort() then. One per process.
 class World {
