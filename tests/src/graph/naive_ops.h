@@ -15,4 +15,12 @@ struct NaiveKernel {
 
 NaiveKernel kernel_of(const OpRequest& request);
 
+// Layers with parameters.
+void conv_forward(const OpRequest& request, const Bindings& bindings, const RunContext& context);
+void conv_backward(const OpRequest& request, const Bindings& bindings, const RunContext& context);
+void norm_forward(const OpRequest& request, const Bindings& bindings, const RunContext& context);
+void norm_backward(const OpRequest& request, const Bindings& bindings, const RunContext& context);
+void linear_forward(const OpRequest& request, const Bindings& bindings, const RunContext& context);
+void linear_backward(const OpRequest& request, const Bindings& bindings, const RunContext& context);
+
 }  // namespace trireme::testing
