@@ -258,8 +258,10 @@ TEST(Loader, an_error_comes_at_its_batch_and_names_the_sample) {
     Scene scene(100, options_of(threads, 10));
     const std::int64_t first_bad = scene.sampler.sample_at(3, 34),
                        second_bad = scene.sampler.sample_at(3, 37);
+    std::atomic<bool> damaged = true;
     scene.dataset.on_read = [&](std::int64_t sample) {
-      if (sample == first_bad || sample == second_bad)
+      if (sample == first_bad) std::this_thread::sleep_for(milliseconds(30));  // the later row fails first
+      if (damaged && (sample == first_bad || sample == second_bad))
         throw make_error(Status::bad_data, "the picture is damaged").hint("pack it again");
     };
     const auto loader = scene.make();
@@ -281,7 +283,7 @@ TEST(Loader, an_error_comes_at_its_batch_and_names_the_sample) {
                                    testing::HasSubstr("pack it again")));
       }
     }
-    scene.dataset.on_read = {};
+    damaged = false;
     expect_epoch(scene, *loader, 4);
   }
 }
@@ -380,17 +382,26 @@ TEST(Loader, an_exception_of_poll_passes_and_the_loader_goes_on) {
   }
 }
 
-TEST(Loader, ends_promptly_in_the_middle_of_an_epoch) {
-  Scene scene(100000, options_of(3, 1000));
-  scene.dataset.on_read = [](std::int64_t) { std::this_thread::sleep_for(milliseconds(5)); };
+TEST(Loader, reads_no_more_once_it_is_ended_or_started_anew) {
+  constexpr int kThreads = 3;
+  Scene scene(100000, options_of(kThreads, 1000));  // a chunk is 32 rows
+  std::atomic<int> reads = 0;
+  scene.dataset.on_read = [&](std::int64_t) {
+    ++reads;
+    std::this_thread::sleep_for(milliseconds(20));
+  };
   auto loader = scene.make();
   loader->start(0, 0, scene.batches(), scene.requests());
-  std::this_thread::sleep_for(milliseconds(20));
-  const Stopwatch watch;
-  loader->start(1, 0, scene.batches(), scene.requests());
-  std::this_thread::sleep_for(milliseconds(20));
+  std::this_thread::sleep_for(milliseconds(10));
+  // Each thread may begin one more sample while the order to stop is on its way.
+  int before = reads;
+  loader->start(1, 0, 0, scene.requests());
+  EXPECT_LE(reads, before + 2 * kThreads);
+  loader->start(2, 0, scene.batches(), scene.requests());
+  std::this_thread::sleep_for(milliseconds(10));
+  before = reads;
   loader.reset();
-  EXPECT_LT(watch.seconds(), 2);  // a chunk alone takes 0.16 s, the batches of the pool 5 s
+  EXPECT_LE(reads, before + 2 * kThreads);
 }
 
 TEST(Loader, counts_the_seconds_that_it_was_waited_for) {
