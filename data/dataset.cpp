@@ -48,14 +48,21 @@ std::vector<std::string> expand(std::string_view spec) {
   return paths;
 }
 
+// HDF5 cannot open an anonymous file, so what only HDF5 can read is not held in one.
+void stage(IndexedFile& file, const Preload& preload, std::vector<Descriptor>& keep_alive) {
+  if (preload.kind == Preload::Kind::memory && !file.contiguous)
+    throw make_error(Status::configuration, "chunked or compressed pictures cannot be preloaded into memory")
+        .at(file.path)
+        .hint("--preload DIR, or pack them with trireme pack");
+  file.read_path = stage_file(file.path, preload, keep_alive);
+}
+
 DatasetIndex read_index(std::string_view spec, const Preload& preload, std::vector<Descriptor>& keep_alive) {
   std::vector<OpenedDataset> files;
-  for (const std::string& path : expand(spec)) {
-    // Checked before it is copied, so that what cannot be used is said at once.
-    if (preload.kind != Preload::Kind::none) open_packed_file(path, path);
-    files.push_back(open_packed_file(path, stage_file(path, preload, keep_alive)));
-  }
-  return join_files(std::string(spec), std::move(files));
+  for (const std::string& path : expand(spec)) files.push_back(open_packed_file(path));
+  DatasetIndex index = join_files(std::string(spec), std::move(files));
+  for (IndexedFile& file : index.files) stage(file, preload, keep_alive);
+  return index;
 }
 
 // What goes from the opener to the others is an index, or the error that they must end with too.

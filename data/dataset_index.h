@@ -42,9 +42,9 @@ struct OpenedDataset {
   std::vector<std::uint64_t> hashes;  ///< empty where the file has none
 };
 
-/// Opens and checks one file: format, version, shapes, offsets, labels, sizes. `path` is for messages,
-/// `read_path` is opened. 66 if it is missing, 65 if anything is wrong, saying what.
-OpenedDataset open_packed_file(const std::string& path, const std::string& read_path);
+/// Opens and checks one file: format, version, shapes, offsets, labels, sizes. 66 if it is missing, 65 if
+/// anything is wrong, saying what.
+OpenedDataset open_packed_file(const std::string& path);
 
 /// The files one after the other; 65 unless encodings, shapes and class lists are equal. Channel statistics
 /// are weighted by samples.

@@ -16,12 +16,9 @@ namespace {
 
 class Opening {
  public:
-  Opening(const std::string& path, const std::string& read_path)
-      : path_(path), opened_{H5File::open_read(read_path), {}, {}} {
-    file_.path = path;
-    file_.read_path = read_path;
-    const Descriptor descriptor = open_for_reading(read_path);
-    file_.file_bytes = size_of_file(descriptor, path);
+  explicit Opening(const std::string& path) : path_(path), opened_{H5File::open_read(path), {}, {}} {
+    file_.path = file_.read_path = path;
+    file_.file_bytes = size_of_file(open_for_reading(path), path);
   }
 
   OpenedDataset run() {
@@ -165,8 +162,8 @@ class Opening {
 
 }  // namespace
 
-OpenedDataset open_packed_file(const std::string& path, const std::string& read_path) {
-  return Opening(path, read_path).run();
+OpenedDataset open_packed_file(const std::string& path) {
+  return Opening(path).run();
 }
 
 }  // namespace trireme

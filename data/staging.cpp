@@ -108,7 +108,8 @@ std::string stage_in_folder(const Source& source, const std::string& folder) {
     throw make_error(Status::cannot_create, "no such folder to preload into")
         .at(folder)
         .hint("create it first");
-  const std::string base = fmt::format("{}/trireme-{}", folder, hex_of(xxh3(source.facts)));
+  const std::string base =
+      fmt::format("{}/trireme-{}", folder, hex_of(xxh3(fs::canonical(source.path).string())));
   const std::string staged = base + ".h5", marker = base + ".txt";
   if (is_reusable(source, staged, marker)) {
     log::info("reusing the copy of {} in {}", source.path, staged);

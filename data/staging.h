@@ -21,10 +21,14 @@ struct Preload {
 
 /// Copies a file and returns the path to read instead.
 ///
-/// memory: an anonymous file that lives as long as the descriptor added to `keep_alive` (or any other that is
-/// open on it), so nothing is left when the processes end, however they end; the node's other ranks open it
-/// through /proc/PID/fd. folder: FOLDER/trireme-HASH.h5 with a marker beside it (".txt": source, size, time
-/// of change, hash). It stays for the next run, which reads it again to compare the hash before it is reused.
+/// - memory: an anonymous file that lives as long as the descriptor added to `keep_alive` (or any other that
+/// is
+///   open on it), so nothing is left when the processes end, however they end, and no size of /dev/shm limits
+///   it; the node's other ranks open it through /proc/PID/fd.
+/// - folder: FOLDER/trireme-HASH.h5, the hash being of the source's path, with a marker beside it (".txt":
+///   source, size, time of change, content hash). It stays for the next run, which reads it again to compare
+///   the hash before it is reused; a source that changed replaces it.
+///
 /// Both are read in pieces of 16 MiB, written, and read back to compare. 78 with the sizes if the copy does
 /// not fit, 73 if the folder cannot be written to.
 std::string stage_file(const std::string& path, const Preload& preload, std::vector<Descriptor>& keep_alive);

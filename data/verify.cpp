@@ -61,7 +61,7 @@ std::vector<std::string> source_paths_of(const H5File& file, std::int64_t num_sa
 
 DatasetSummary describe_dataset(const std::string& path) {
   std::vector<OpenedDataset> opened;
-  opened.push_back(open_packed_file(path, path));
+  opened.push_back(open_packed_file(path));
   DatasetSummary summary;
   summary.version = dataset_format::kVersion;
   summary.has_hashes = !opened[0].hashes.empty();
@@ -76,7 +76,7 @@ DatasetSummary describe_dataset(const std::string& path) {
 }
 
 VerifyReport verify_dataset(const std::string& path) {
-  OpenedDataset opened = open_packed_file(path, path);
+  OpenedDataset opened = open_packed_file(path);
   const std::vector<std::uint64_t> hashes = opened.hashes;
   const std::vector<std::string> sources = source_paths_of(opened.file, opened.index.info.num_samples);
   const PackedDataset dataset(std::move(opened.index), {});
