@@ -2,6 +2,7 @@
 // Where the settings of a run come from. Each source is laid over the ones before it: defaults, ini file,
 // environment, flags.
 #include <algorithm>
+#include <cctype>
 #include <map>
 
 #include "src/io/atomic_file.h"

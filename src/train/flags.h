@@ -2,8 +2,10 @@
 // The command line of a subcommand, read strictly by a table of settings.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/train/setting.h"
