@@ -20,7 +20,7 @@ class AddPlan final : public CpuOpPlan {
     facts_.backward_scratch_bytes = alike || !relu_ ? 0 : desc_.get_size();
     facts_.backward_needs_output = relu_;
     facts_.output_may_overwrite_input = true;
-    facts_.input_grad_may_overwrite_output_grad = alike || !relu_;
+    facts_.input_grad_may_overwrite_output_grad = true;
     facts_.grads_are_aliases = alike && !relu_;
   }
 

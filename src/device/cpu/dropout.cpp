@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The mask is drawn by sample id and by the element's place in C,H,W order, and stored in physical order, so
 // that both passes are one loop over the buffer.
-#include <cstring>
-
 #include "src/core/philox.h"
 #include "src/device/cpu/cpu_op.h"
 #include "src/device/cpu/elementwise.h"
@@ -10,7 +8,8 @@
 namespace trireme::cpu {
 namespace {
 
-/// Draws which elements of one sample are kept. Padding elements are left as they are.
+/// Draws which elements of one sample are kept. The flags of padding elements stay undefined: those are zero,
+/// kept or not.
 void draw_mask(Philox random, double probability, const Shape& shape, const PhysicalIndex& index,
                std::int64_t n, std::uint8_t* keep) {
   const bool pictures = shape.rank() == 4;
@@ -42,7 +41,6 @@ class DropoutPlan final : public CpuOpPlan {
     if (!training_) return [=](const RunContext&) { copy(y, x, count); };
     return [=, keep = static_cast<std::uint8_t*>(bindings.saved), op = op_, shape = facts_.output.shape,
             index = PhysicalIndex(desc_), factor = scale()](const RunContext& context) {
-      std::memset(keep, 0, static_cast<std::size_t>(count));
       const auto stream = static_cast<std::uint16_t>(static_cast<int>(RandomStream::dropout) + op.ordinal);
 #pragma omp parallel for
       for (std::int64_t n = 0; n < shape[0]; ++n) {
