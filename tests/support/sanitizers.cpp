@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the sanitizers are told in every test program, so that a case that is rerun by hand behaves as in test.sh.
-// Each entry is a library that is not built with the sanitizer, or keeps memory to its end by design.
+// What the sanitizers are told in every test program, so that a case that is rerun by hand behaves as in
+// test.sh. Each entry is a library that is not built with the sanitizer, or keeps memory to its end by
+// design.
 
 extern "C" {
 
