@@ -23,7 +23,7 @@ void check_name(std::string_view name) {
 
 }  // namespace
 
-ValueId Graph::append(std::string_view name, OpAttributes op, std::vector<ValueId> inputs,
+ValueId Graph::append(std::string_view name, const OpAttributes& op, std::vector<ValueId> inputs,
                       const Shape& output, std::vector<ParamId> parameters) {
   check_name(name);
   if (nodes_.empty() != std::holds_alternative<InputOp>(op))
@@ -34,7 +34,7 @@ ValueId Graph::append(std::string_view name, OpAttributes op, std::vector<ValueI
     throw make_error(Status::configuration, "'{}' comes after the loss, which must be the last node", name);
   const ValueId value = static_cast<ValueId>(values_.size());
   const NodeId id = static_cast<NodeId>(nodes_.size());
-  nodes_.push_back({std::string(name), std::move(op), std::move(inputs), value, std::move(parameters)});
+  nodes_.push_back({std::string(name), op, std::move(inputs), value, std::move(parameters)});
   values_.push_back({output, id});
   return value;
 }

@@ -104,8 +104,8 @@ class Graph {
   /// Infers the output shape, makes the node's parameters and appends it.
   ValueId build(std::string_view name, const OpAttributes& op, std::vector<ValueId> inputs,
                 Initializer::Kind weight_init);
-  ValueId append(std::string_view name, OpAttributes op, std::vector<ValueId> inputs, const Shape& output,
-                 std::vector<ParamId> parameters = {});
+  ValueId append(std::string_view name, const OpAttributes& op, std::vector<ValueId> inputs,
+                 const Shape& output, std::vector<ParamId> parameters = {});
   ParamId add_parameter(std::string name, const Shape& shape, ParamRole role, const Initializer& init);
 
   std::vector<Node> nodes_;

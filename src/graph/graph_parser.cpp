@@ -167,8 +167,7 @@ class GraphParser {
         },
         op);
     check_shapes(line, op, inputs, parameters, shape);
-    const ValueId value =
-        graph_.append(line.name, std::move(op), std::move(inputs), shape, std::move(parameters));
+    const ValueId value = graph_.append(line.name, op, std::move(inputs), shape, std::move(parameters));
     value_ids_[line.name] = value;
   }
 
@@ -187,6 +186,7 @@ class GraphParser {
   void check_shapes(const Line& line, const OpAttributes& op, const std::vector<ValueId>& inputs,
                     const std::vector<ParamId>& parameters, const Shape& stated) {
     std::vector<Shape> shapes;
+    shapes.reserve(inputs.size());
     for (ValueId input : inputs) shapes.push_back(graph_.value(input).shape);
     if (std::holds_alternative<InputOp>(op)) {
       if (!inputs.empty() || !parameters.empty() || stated.rank() != 3)
