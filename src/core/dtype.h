@@ -14,11 +14,9 @@ constexpr std::size_t size_of(DType type) {
     case DType::u8:
       return 1;
     case DType::i32:
-      return 4;
     case DType::f32:
       return 4;
     case DType::i64:
-      return 8;
     case DType::f64:
       return 8;
   }
