@@ -78,8 +78,12 @@ class Program {
   std::int64_t batch() const;
 
   /// Copies the batch into the input slot on `stream`; the host memory may be reused when `done` is reached.
+  /// The next forward runs it. One batch may be loaded while another is between forward and backward, no
+  /// more.
   void load(const HostBatch& batch, Stream& stream, Event& done);
   /// Calls `parameter_needed` once per parameter just before its first use.
+  /// A batch without valid rows (an empty share of a step) runs nothing, but calls every hook; backward then
+  /// writes zeros, or adds nothing. Called again without a load, it runs the same batch again.
   void forward(const StepScales& scales, const ParamHook& parameter_needed);
   /// After forward in Mode::train. Calls `gradient_ready` in FlatLayout order, each as soon as it is final.
   void backward(const StepScales& scales, const ParamHook& gradient_ready);
