@@ -51,13 +51,13 @@ struct SettingOf : SettingInfo {
 
 /// A row: `kind` (setting_value.h) says which texts are values of `field`.
 template <typename Config, typename Field, typename Kind>
-SettingOf<Config> setting(std::string name, Field Config::*field, Kind kind, std::string default_text,
-                          std::string help) {
+SettingOf<Config> setting(std::string_view name, Field Config::*field, const Kind& kind,
+                          std::string_view default_text, std::string_view help) {
   SettingOf<Config> row;
-  row.name = std::move(name);
+  row.name = name;
   row.value_name = kind.value_name();
-  row.default_text = std::move(default_text);
-  row.help = std::move(help);
+  row.default_text = default_text;
+  row.help = help;
   row.set = [field, kind](Config& config, std::string_view text) {
     config.*field = narrow_value<Field>(kind.read(text), text);
   };

@@ -166,7 +166,6 @@ void Trainer::account(const StepTotals& totals, double seconds) {
   position_.epoch_loss_sum += totals.loss() * static_cast<double>(totals.samples);
   train_seconds_ += seconds;
   trained_samples_ += totals.samples;
-  evaluated_.reset();
   known_top1_.reset();
   best_is_current_ = false;
 }
@@ -178,6 +177,12 @@ void Trainer::finish_epoch() {
                    position_.epoch_loss_sum / static_cast<double>(position_.epoch_samples),
                    epoch_rates.seconds, epoch_rates.images_per_second(), epoch_rates.data_wait_share(),
                    epoch_rates.comm_wait_share()});
+  constexpr double kMuchWaiting = 0.2;
+  if (epoch_rates.data_wait_share() > kMuchWaiting)
+    metrics_->warning(
+        fmt::format("{:.0f} % of the epoch's time went by waiting for data: --preload, more "
+                    "--loader-threads or smaller pictures in the packed file would help",
+                    100 * epoch_rates.data_wait_share()));
   ++position_.epoch;
   position_.step_in_epoch = 0;
   position_.epoch_loss_sum = 0;

@@ -88,8 +88,8 @@ class Trainer {
   StepScales scales_;
   StepRecord record_;  ///< of this rank's micro-batches of the step
   Cadence eval_cadence_, checkpoint_cadence_;
-  std::optional<EvalResult> evaluated_;           ///< of the current parameters
-  std::optional<double> known_top1_, best_top1_;  ///< of the current parameters, perhaps from the checkpoint
+  std::optional<double> known_top1_;  ///< of the current parameters, perhaps from the checkpoint
+  std::optional<double> best_top1_;   ///< of the run
   bool best_is_current_ = false, best_is_saved_ = false;
   std::int64_t saved_step_ = -1;
   std::string saved_path_;

@@ -12,9 +12,24 @@ Rates Trainer::rates() const {
           trained_samples_};
 }
 
+namespace {
+
+/// The settings that are not the defaults, as on the command line.
+std::string changed_settings(const TrainConfig& config) {
+  const TrainConfig defaults = default_train_config();
+  std::string text;
+  for (const Setting& setting : train_settings())
+    if (setting.get(config) != setting.get(defaults))
+      text += fmt::format(" {}={}", setting.name, setting.get(config));
+  return text;
+}
+
+}  // namespace
+
 void Trainer::report_start() {
   const DatasetInfo& info = setup_.train->info();
   const BatchPlan& batches = setup_.batches;
+  metrics_->say(fmt::format("settings:{} (all: config.ini)", changed_settings(config_)));
   metrics_->say(fmt::format("{}: {} parameters, {} classes, {}x{}x{}", config_.model,
                             setup_.graph.num_trainable(), info.num_classes(), setup_.image_size,
                             setup_.image_size, info.channels()));
@@ -31,6 +46,9 @@ void Trainer::report_start() {
     metrics_->say(fmt::format("resumed from {} at step {}", saved_path_, position_.step));
   else if (config_.resume == "auto")
     metrics_->say("--resume auto: no checkpoint yet, the run begins");
+  if (const TimeLimit& limit = stop_request_.limit(); limit.seconds > 0)
+    metrics_->say(
+        fmt::format("stops by itself after {} ({})", duration_for_people(limit.seconds), limit.decided_by));
   if (config_.memory_report) metrics_->say(programs_.memory_report());
 
   Json settings = Json::object();

@@ -19,7 +19,7 @@ void Trainer::restore_or_draw_parameters() {
     position_ = saved.position;
     known_top1_ = saved.top1;
     best_top1_ = saved.best_top1;
-    saved_step_ = setup_.resumed->path.starts_with(config_.output) ? position_.step : -1;
+    saved_step_ = config_.resume == "auto" ? position_.step : -1;  // elsewhere: not in this run's folder yet
     saved_path_ = setup_.resumed->path;
   }
   if (world_.rank() == 0) {
@@ -71,8 +71,8 @@ void Trainer::check_parameters_are_equal() {
 
 void Trainer::evaluate() {
   check_parameters_are_equal();
-  evaluated_ = evaluator_->run(programs_.eval(), *stream_, *communication_.scalars);
-  known_top1_ = evaluated_->top1();
+  const EvalResult result = evaluator_->run(programs_.eval(), *stream_, *communication_.scalars);
+  known_top1_ = result.top1();
   if (!best_top1_ || *known_top1_ > *best_top1_) {
     best_top1_ = known_top1_;
     best_is_current_ = true;
@@ -80,7 +80,7 @@ void Trainer::evaluate() {
   }
   // After an epoch's last step the position is the next epoch's first step.
   const bool between_epochs = position_.step_in_epoch == 0 && position_.step > 0;
-  metrics_->eval(position_.epoch + (between_epochs ? 0 : 1), position_.step, *evaluated_);
+  metrics_->eval(position_.epoch + (between_epochs ? 0 : 1), position_.step, result);
   target_reached_ = config_.target_accuracy > 0 && *known_top1_ >= config_.target_accuracy;
   eval_cadence_.restart_clock();
 }
