@@ -21,10 +21,9 @@ struct Preload {
 
 /// Copies a file and returns the path to read instead.
 ///
-/// - memory: an anonymous file that lives as long as the descriptor added to `keep_alive` (or any other that
-/// is
-///   open on it), so nothing is left when the processes end, however they end, and no size of /dev/shm limits
-///   it; the node's other ranks open it through /proc/PID/fd.
+/// - memory: an anonymous file that lives while some descriptor is open on it, at first the one added to
+///   `keep_alive`: nothing is left when the processes end, however they end, and the size of /dev/shm does
+///   not matter. The node's other ranks open it through /proc/PID/fd.
 /// - folder: FOLDER/trireme-HASH.h5, the hash being of the source's path, with a marker beside it (".txt":
 ///   source, size, time of change, content hash). It stays for the next run, which reads it again to compare
 ///   the hash before it is reused; a source that changed replaces it.
