@@ -52,12 +52,13 @@ bool H5File::has_attribute(std::string_view name, std::string_view object) const
                                           std::string(name).c_str(), H5P_DEFAULT) > 0;
 }
 
-// Fixed length: h5dump and h5py read both kinds alike, and nothing goes to a heap.
+// Variable length: h5py gives such texts as str, and fixed-length ones as bytes.
 void H5File::write_text_attribute(std::string_view name, std::string_view text, std::string_view object) {
   const Guard guard;
   const std::string value(text);
-  const H5Handle type = h5::string_type(value.size() + 1);
-  write_value(handle_.get(), path_, name, object, type.get(), Shape{}, value.c_str());
+  const char* pointer = value.c_str();
+  const H5Handle type = h5::string_type(H5T_VARIABLE);
+  write_value(handle_.get(), path_, name, object, type.get(), Shape{}, &pointer);
 }
 
 std::string H5File::read_text_attribute(std::string_view name, std::string_view object) const {
