@@ -26,7 +26,7 @@ KEPT_STEPS = (1, 10, 20)
 ENTRIES = 64
 SIDE, CHANNELS = 32, 3
 # (batch, learning rate): as large as float32 can follow for twenty steps; rounding grows with depth and rate.
-SETTINGS = {"lenet": (32, 0.02), "resnet20": (32, 0.003), "vgg16_bn": (16, 0.0002)}
+SETTINGS = {"lenet": (32, 0.1), "resnet20": (32, 0.003), "vgg16_bn": (16, 0.0002)}
 MOMENTUM, WEIGHT_DECAY = 0.9, 5e-4
 PATTERNS = 1 << 40
 
