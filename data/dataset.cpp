@@ -4,7 +4,6 @@
 #include <glob.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <optional>
 
 #include "data/byte_stream.h"
@@ -14,6 +13,7 @@
 #include "data/synthetic_dataset.h"
 #include "src/core/error.h"
 #include "src/core/parse.h"
+#include "src/io/path.h"
 
 namespace trireme {
 namespace {
@@ -31,11 +31,11 @@ std::vector<std::string> matches_of(const std::string& pattern) {
 /// The files that --data names, ordered by name. What exists under its own name is neither a list nor a
 /// pattern.
 std::vector<std::string> expand(std::string_view spec) {
-  if (std::filesystem::exists(spec)) return {std::string(spec)};
+  if (path_exists(std::string(spec))) return {std::string(spec)};
   std::vector<std::string> paths;
   for (const std::string& part : split(spec, ',')) {
     if (part.empty()) throw make_error(Status::usage, "'{}' has an empty name among its files", spec);
-    if (std::filesystem::exists(part)) {
+    if (path_exists(part)) {
       paths.push_back(part);
     } else {
       for (std::string& path : matches_of(part)) paths.push_back(std::move(path));

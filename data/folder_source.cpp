@@ -17,6 +17,7 @@
 #include "src/core/error.h"
 #include "src/core/log.h"
 #include "src/io/descriptor.h"
+#include "src/io/path.h"
 
 namespace trireme {
 namespace {
@@ -148,8 +149,8 @@ class FolderSource final : public PackSource {
 
   void scan(const std::string& source, bool several, std::map<std::string, std::vector<Candidate>>& classes) {
     const fs::path root(source);
-    if (!fs::exists(root)) throw make_error(Status::input_missing, "no such folder").at(source);
-    if (!fs::is_directory(root))
+    if (!path_exists(source)) throw make_error(Status::input_missing, "no such folder").at(source);
+    if (!is_folder(source))
       throw make_error(Status::bad_data, "not a folder")
           .at(source)
           .hint("a folder with one folder for each class");

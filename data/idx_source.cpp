@@ -10,6 +10,7 @@
 #include "data/pack_source.h"
 #include "src/core/error.h"
 #include "src/io/descriptor.h"
+#include "src/io/path.h"
 
 namespace trireme {
 namespace {
@@ -112,7 +113,7 @@ std::string labels_path_of(const std::string& images_path) {
   const std::string same = (images.parent_path() / name).string();
   const std::string other = same.ends_with(".gz") ? same.substr(0, same.size() - 3) : same + ".gz";
   for (const std::string& path : {same, other})
-    if (changed && fs::exists(path)) return path;
+    if (changed && path_exists(path)) return path;
   throw make_error(Status::input_missing, "no labels file beside the pictures: {}",
                    changed ? same : "unknown name")
       .at(images_path)
@@ -202,9 +203,9 @@ std::unique_ptr<PackSource> open_idx_source(const std::vector<std::string>& sour
 std::unique_ptr<PackSource> open_pack_source(const PackOptions& options) {
   TRIREME_ASSERT(!options.sources.empty(), "a pack has sources");
   for (const std::string& source : options.sources)
-    if (!fs::exists(source)) throw make_error(Status::input_missing, "no such file or folder").at(source);
+    if (!path_exists(source)) throw make_error(Status::input_missing, "no such file or folder").at(source);
   const bool folder = options.format == PackFormat::folder ||
-                      (options.format == PackFormat::automatic && fs::is_directory(options.sources[0]));
+                      (options.format == PackFormat::automatic && is_folder(options.sources[0]));
   if (!folder) return open_idx_source(options.sources, options.class_names);
   if (!options.class_names.empty())
     throw make_error(Status::configuration, "class names are given, but folders name the classes");

@@ -19,6 +19,7 @@
 #include "src/core/error.h"
 #include "src/core/hash.h"
 #include "src/core/parse.h"
+#include "src/io/path.h"
 
 namespace trireme {
 namespace {
@@ -178,10 +179,18 @@ class Pack {
     } else if (!changed && !loaded.jpeg.empty()) {
       sample.stored = std::move(loaded.jpeg);
     } else {
-      sample.stored = encode_jpeg(loaded.picture, kJpegQuality);
+      sample.stored = encode(loaded.picture, candidate);
     }
     sample.hash = xxh3(sample.stored.data(), sample.stored.size());
     return sample;
+  }
+
+  std::vector<std::uint8_t> encode(const Picture& picture, std::int64_t candidate) const {
+    try {
+      return encode_jpeg(picture, kJpegQuality);
+    } catch (Error& error) {
+      throw std::move(error).at(source_->place(candidate));
+    }
   }
 
   void write_samples() {
@@ -233,7 +242,7 @@ void check_options(const PackOptions& options) {
   std::vector<std::string> outputs{options.output};
   if (splits) outputs.push_back(split_path(options.output, options.split->name));
   for (const std::string& output : outputs)
-    if (std::filesystem::exists(std::filesystem::symlink_status(output)))
+    if (path_exists(output))
       throw make_error(Status::cannot_create, "output exists").at(output).hint("--force replaces it");
 }
 

@@ -16,6 +16,7 @@
 #include "src/core/hash.h"
 #include "src/core/log.h"
 #include "src/io/atomic_file.h"
+#include "src/io/path.h"
 
 namespace trireme {
 namespace {
@@ -97,14 +98,14 @@ std::string stage_in_memory(const Source& source, std::vector<Descriptor>& keep_
 
 /// True if an earlier run left a whole copy.
 bool is_reusable(const Source& source, const std::string& staged, const std::string& marker) {
-  if (!fs::is_regular_file(staged) || !fs::is_regular_file(marker)) return false;
+  if (!is_plain_file(staged) || !is_plain_file(marker)) return false;
   const Descriptor file = open_for_reading(staged);
   if (size_of_file(file, staged) != source.bytes) return false;
   return read_text(marker) == source.facts + "xxh3 " + hex_of(hash_of(file, staged, source.bytes)) + "\n";
 }
 
 std::string stage_in_folder(const Source& source, const std::string& folder) {
-  if (!fs::is_directory(folder))
+  if (!is_folder(folder))
     throw make_error(Status::cannot_create, "no such folder to preload into")
         .at(folder)
         .hint("create it first");

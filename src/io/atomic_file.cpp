@@ -12,6 +12,7 @@
 
 #include "src/core/error.h"
 #include "src/io/descriptor.h"
+#include "src/io/path.h"
 
 namespace trireme {
 namespace {
@@ -38,11 +39,11 @@ void sync_path(const std::string& path, int flags) {
 AtomicFile::AtomicFile(std::string final_path) : final_path_(std::move(final_path)) {
   static std::atomic<unsigned> counter{0};
   const std::string folder = folder_of(final_path_);
-  if (!std::filesystem::is_directory(folder))
+  if (!is_folder(folder))
     throw make_error(Status::cannot_create, "cannot create {}: no such folder", final_path_)
         .at(folder)
         .hint("create the folder first");
-  if (std::filesystem::is_directory(final_path_))
+  if (is_folder(final_path_))
     throw make_error(Status::cannot_create, "cannot create {}: it is a folder", final_path_);
   const std::string name = std::filesystem::path(final_path_).filename().string();
   temporary_path_ = fmt::format("{}/.{}.tmp-{}-{}", folder, name, ::getpid(), counter++);

@@ -106,6 +106,10 @@ TEST(PackedDataset, SeveralFilesAreOneInOrderOfTheirNames) {
   EXPECT_EQ(error_of([&] { open_alone((folder / "b.h5") + ",,"); }).status(), Status::usage);
   EXPECT_EQ(error_of([&] { open_alone(folder / "z*.h5"); }).status(), Status::input_missing);
   EXPECT_EQ(error_of([&] { open_alone(""); }).status(), Status::usage);
+  std::string many;
+  for (int i = 0; i < 1000; ++i) many += fmt::format("{},", folder / "b.h5");
+  EXPECT_EQ(error_of([&] { open_alone(many + (folder / "b.h5")); }).status(), Status::configuration)
+      << "a list that is too long to be a path";
 }
 
 TEST(PackedDataset, FilesThatDoNotBelongTogetherAreRefused) {

@@ -261,6 +261,15 @@ TEST_F(PackFolder, DamageWithinAFileNamesFileAndReason) {
   EXPECT_EQ(entries(), 0U);
 }
 
+TEST_F(PackFolder, APictureThatJpegCannotHoldIsNamed) {
+  add("a/long.png", make_picture(1, 65501, 1, 1));
+  PackOptions pack = options();
+  pack.encode = Encoding::jpeg;
+  const Error error = error_of([&] { pack_dataset(pack); });
+  EXPECT_EQ(error.status(), Status::bad_data);
+  EXPECT_THAT(error.what(), HasSubstr("a/long.png"));
+}
+
 TEST_F(PackFolder, HiddenFilesAreIgnoredAndLinkLoopsEnd) {
   add("a/1.png", make_picture(3, 3, 1, 1));
   add("a/.thumbs/2.png", make_picture(3, 3, 1, 1));
