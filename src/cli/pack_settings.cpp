@@ -45,9 +45,9 @@ struct SizeValue {
 
 // Fields of PackOptions, seen as fields of PackRequest.
 template <typename Field, typename Kind>
-Row row(std::string name, Field PackOptions::*field, Kind kind, std::string default_text, std::string help) {
-  return setting<C, Field, Kind>(std::move(name), static_cast<Field C::*>(field), std::move(kind),
-                                 std::move(default_text), std::move(help));
+Row row(std::string_view name, Field PackOptions::*field, const Kind& kind, std::string_view default_text,
+        std::string_view help) {
+  return setting<C, Field, Kind>(name, static_cast<Field C::*>(field), kind, default_text, help);
 }
 
 std::vector<Row> source_settings() {
