@@ -36,7 +36,6 @@ const char* __tsan_default_suppressions() {
          "called_from_lib:libmpi.so\n"
          "called_from_lib:libopen-pal.so\n"
          "called_from_lib:libopen-rte.so\n"
-         "called_from_lib:libpmix.so\n"
          "race:libgomp\n"
          "race:libdnnl\n";
 }
