@@ -57,6 +57,8 @@ TEST(NearestName, FindsTyposAndRefusesStrangers) {
   EXPECT_EQ(nearest_name("gobal-batch", names), "global-batch");
   EXPECT_EQ(nearest_name("epoch", names), "epochs");
   EXPECT_EQ(nearest_name("ls", names), "lr");
+  EXPECT_EQ(nearest_name("rl", names), "lr");
+  EXPECT_EQ(nearest_name("epohcs", names), "epochs");
   EXPECT_EQ(nearest_name("momentum", names), "");
 }
 
