@@ -20,16 +20,16 @@ auto count(const Graph& graph) {
                        [](const Node& node) { return std::holds_alternative<Op>(node.op); });
 }
 
-Graph finish(Graph g, ValueId x) {
+Graph finish(Graph& g, ValueId x) {
   g.softmax_cross_entropy("loss", g.flatten("flat", x));
-  return g;
+  return std::move(g);
 }
 
 TEST(fusion, merges_relu_into_each_named_producer) {
   Graph g;
   const ValueId a = g.relu("r1", g.conv2d("conv", g.input({2, 2, 2}), kConv, kInit));
   const ValueId b = g.relu("r2", g.batch_norm("bn", a));
-  const Graph graph = finish(std::move(g), g.relu("r3", g.add("add", a, b)));
+  const Graph graph = finish(g, g.relu("r3", g.add("add", a, b)));
   const Fusion all[] = {Fusion::conv_relu, Fusion::batch_norm_relu, Fusion::add_relu};
   const Graph fused = fuse(graph, all);
   ASSERT_EQ(fused.nodes().size(), 6U);
@@ -46,7 +46,7 @@ TEST(fusion, merges_relu_into_each_named_producer) {
 TEST(fusion, applies_only_what_the_device_names) {
   Graph g;
   const ValueId a = g.relu("r1", g.conv2d("conv", g.input({2, 2, 2}), kConv, kInit));
-  const Graph graph = finish(std::move(g), g.relu("r2", g.batch_norm("bn", a)));
+  const Graph graph = finish(g, g.relu("r2", g.batch_norm("bn", a)));
   EXPECT_EQ(fuse(graph, {}), graph);
   const Fusion one[] = {Fusion::conv_relu};
   const Graph fused = fuse(graph, one);
@@ -58,7 +58,7 @@ TEST(fusion, applies_only_what_the_device_names) {
 TEST(fusion, leaves_a_value_that_somebody_else_uses) {
   Graph g;
   const ValueId a = g.conv2d("conv", g.input({2, 2, 2}), kConv, kInit);
-  const Graph graph = finish(std::move(g), g.add("add", g.relu("r", a), a));
+  const Graph graph = finish(g, g.add("add", g.relu("r", a), a));
   const Fusion all[] = {Fusion::conv_relu, Fusion::batch_norm_relu, Fusion::add_relu};
   EXPECT_EQ(fuse(graph, all), graph);
 }
@@ -67,7 +67,7 @@ TEST(fusion, leaves_other_producers_and_second_relus) {
   Graph g;
   ValueId x = g.relu("r1", g.input({2, 2, 2}));
   x = g.relu("r3", g.relu("r2", g.conv2d("conv", x, kConv, kInit)));
-  const Graph graph = finish(std::move(g), x);
+  const Graph graph = finish(g, x);
   const Fusion all[] = {Fusion::conv_relu, Fusion::batch_norm_relu, Fusion::add_relu};
   const Graph fused = fuse(graph, all);
   EXPECT_EQ(count<ReluOp>(fused), 2) << "the input has none to give, and conv takes one";

@@ -11,7 +11,6 @@
 namespace trireme {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr auto kInit = Initializer::Kind::fan_in_uniform;

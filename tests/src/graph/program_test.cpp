@@ -185,7 +185,7 @@ TEST(program, batch_norm_of_one_value_per_channel_is_refused) {
   g.softmax_cross_entropy("loss", g.linear("fc", x, {.out_features = 2}, kInit));
   NaiveDevice device;
   try {
-    ProgramPlan(g, device, 1, Mode::train);
+    const ProgramPlan plan(g, device, 1, Mode::train);
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.status(), Status::configuration);

@@ -13,11 +13,11 @@ Conv2dOp conv3x3(std::int64_t channels, bool bias = false) {
   return {.out_channels = channels, .kernel_h = 3, .kernel_w = 3, .pad_h = 1, .pad_w = 1, .bias = bias};
 }
 
-Graph finish(Graph graph, ValueId x, double smoothing = 0) {
+Graph finish(Graph& graph, ValueId x, double smoothing = 0) {
   x = graph.flatten("flatten", graph.adaptive_avg_pool("pool", x, {2, 2}));
   x = graph.linear("fc", x, {.out_features = 3}, kInit);
   graph.softmax_cross_entropy("loss", x, {smoothing});
-  return graph;
+  return std::move(graph);
 }
 
 struct Start {
@@ -37,7 +37,7 @@ Graph chain() {
   auto [g, x] = start();
   x = g.relu("relu", g.batch_norm("bn", x));
   x = g.max_pool("max", x, {.kernel_h = 2, .kernel_w = 2, .stride_h = 1, .stride_w = 1});
-  return finish(std::move(g), x, 0.1);
+  return finish(g, x, 0.1);
 }
 
 Graph three_consumers() {
@@ -45,7 +45,7 @@ Graph three_consumers() {
   x = g.relu("relu", x);
   const ValueId a = g.conv2d("a", x, conv3x3(3), kInit);
   const ValueId b = g.batch_norm("b", x);
-  return finish(std::move(g), g.add("add2", g.add("add1", a, b), x));
+  return finish(g, g.add("add2", g.add("add1", a, b), x));
 }
 
 Graph residual_block() {
@@ -54,25 +54,25 @@ Graph residual_block() {
   y = g.batch_norm("bn2", g.conv2d("conv2", y, conv3x3(3), kInit));
   y = g.relu("relu2", g.add("add", y, x));
   ValueId z = g.relu("relu3", g.batch_norm("bn3", g.conv2d("conv3", y, conv3x3(3), kInit)));
-  return finish(std::move(g), g.relu("relu4", g.add("add2", z, y)));
+  return finish(g, g.relu("relu4", g.add("add2", z, y)));
 }
 
 Graph add_to_itself() {
   auto [g, x] = start();
-  return finish(std::move(g), g.add("add", x, x));
+  return finish(g, g.add("add", x, x));
 }
 
 Graph rectified_add_to_itself() {
   auto [g, x] = start();
   x = g.relu("relu", g.add("add", x, x));
-  return finish(std::move(g), g.relu("relu2", g.add("add2", x, x)));
+  return finish(g, g.relu("relu2", g.add("add2", x, x)));
 }
 
 Graph add_chain() {
   auto [g, x] = start();
   ValueId y = g.conv2d("conv", x, conv3x3(3), kInit);
   for (int i = 0; i < 4; ++i) y = g.add("add" + std::to_string(i), i % 2 == 0 ? x : y, i % 2 == 0 ? y : x);
-  return finish(std::move(g), g.add("last", y, y));
+  return finish(g, g.add("last", y, y));
 }
 
 // Aliased gradients that in-place passes would like to overwrite.
@@ -82,7 +82,7 @@ Graph aliases_in_place() {
   const ValueId z = g.add("add1", g.batch_norm("bn1", y), g.relu("relu_y", y));
   const ValueId w = g.add("add2", z, g.relu("relu_z", z));
   const ValueId v = g.add("add3", g.batch_norm("bn2", w), g.add("add4", w, x));
-  return finish(std::move(g), g.relu("relu_v", v));
+  return finish(g, g.relu("relu_v", v));
 }
 
 // Both gradients that meet at x are aliases that other values still hold.
@@ -90,7 +90,7 @@ Graph held_twice() {
   auto [g, x] = start();
   const ValueId u = g.batch_norm("u", x), v = g.batch_norm("v", x);
   const ValueId a = g.add("add1", x, u), b = g.add("add2", x, v);
-  return finish(std::move(g), g.add("add3", g.relu("relu", a), b));
+  return finish(g, g.add("add3", g.relu("relu", a), b));
 }
 
 Graph image_added() {
@@ -98,7 +98,7 @@ Graph image_added() {
   const ValueId image = g.input({4, 5, 2});
   const ValueId y = g.conv2d("conv", image, conv3x3(2), kInit);
   const ValueId z = g.add("add", g.relu("relu", image), g.add("add1", image, y));
-  return finish(std::move(g), g.add("add2", z, image));
+  return finish(g, g.add("add2", z, image));
 }
 
 Graph every_op() {
