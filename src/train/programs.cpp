@@ -17,10 +17,7 @@ double mebibytes(std::size_t bytes) {
 std::string report_of(const std::vector<ProgramPlan>& plans, std::size_t arena_bytes,
                       const FlatLayout& layout, bool training) {
   std::string report;
-  for (const ProgramPlan& plan : plans)
-    report +=
-        fmt::format("{} program, batch {}\n{}\n", plan.mode() == Mode::train ? "training" : "evaluation",
-                    plan.batch(), plan.memory_report());
+  for (const ProgramPlan& plan : plans) report += plan.memory_report() + "\n";
   const double flat = mebibytes(layout.bytes());
   report += fmt::format("per rank: arena {:.1f} MiB (shared by {} programs), parameters {:.1f} MiB",
                         mebibytes(arena_bytes), plans.size(), flat);
