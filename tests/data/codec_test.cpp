@@ -166,6 +166,18 @@ TEST(Codec, EncodingIsDeterministicAndClose) {
   }
 }
 
+TEST(Codec, NoiseAtFullQualityFits) {
+  std::uint32_t state = 7;
+  for (const int channels : {1, 3})
+    for (const int side : {1, 17, 64}) {
+      Picture picture;
+      picture.resize(side, side, channels);
+      for (std::uint8_t& value : picture.pixels)
+        value = static_cast<std::uint8_t>((state = state * 1664525U + 1013904223U) >> 24);
+      EXPECT_EQ(decoded(encode_jpeg(picture, 100)).height, side);
+    }
+}
+
 TEST(Codec, ChannelsConvert) {
   Picture grey = flat(1, 2, {77});
   convert_channels(grey, 3);
