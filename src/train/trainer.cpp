@@ -62,16 +62,19 @@ Trainer::Trainer(const TrainConfig& config, const World& world, const CoreBindin
       sampler_(setup.train->info().num_samples, config.seed, setup.order),
       eval_cadence_(config.eval_every, setup.batches.steps_per_epoch()),
       checkpoint_cadence_(config.checkpoint_every, setup.batches.steps_per_epoch()) {
-  const CoreBinding::HelperScope on_helper_cores(cores);
-  const LoaderOptions loading = loader_options(config, cores, setup);
-  loader_ =
-      std::make_unique<Loader>(*setup.train, sampler_, Transform(setup.transform), loading, host_memory_);
-  if (setup.validation)
-    evaluator_ = std::make_unique<Evaluator>(
-        *setup.validation, setup.transform,
-        Evaluator::Options{config.eval_batch, world.rank(), world.size(), loading.threads, loading.timeout},
-        *device_);
+  make_loaders();
   restore_or_draw_parameters();
+}
+
+void Trainer::make_loaders() {
+  const CoreBinding::HelperScope on_helper_cores(cores_);
+  const LoaderOptions loading = loader_options(config_, cores_, setup_);
+  loader_ =
+      std::make_unique<Loader>(*setup_.train, sampler_, Transform(setup_.transform), loading, host_memory_);
+  if (!setup_.validation) return;
+  const Evaluator::Options evaluation{config_.eval_batch, world_.rank(), world_.size(), loading.threads,
+                                      loading.timeout};
+  evaluator_ = std::make_unique<Evaluator>(*setup_.validation, setup_.transform, evaluation, *device_);
 }
 
 Trainer::~Trainer() = default;

@@ -39,6 +39,7 @@ class Trainer {
 
  private:
   // trainer.cpp: the loop
+  void make_loaders();
   void start_epoch();
   StepTotals train_step();
   void compute_gradients(std::int64_t part);
