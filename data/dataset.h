@@ -19,15 +19,15 @@ namespace trireme {
 enum class Encoding { raw, jpeg };
 
 struct DatasetInfo {
-  std::string name;                ///< the path(s) as given, or the synthetic description
+  std::string name;  ///< the path(s) as given, or the synthetic description
   bool synthetic = false;
   Encoding encoding = Encoding::raw;
-  Shape sample_shape;              ///< [H,W,C]; H = W = 0 where sizes vary
+  Shape sample_shape;  ///< [H,W,C]; H = W = 0 where sizes vary
   std::int64_t num_samples = 0;
   std::vector<std::string> class_names;
   std::vector<double> channel_mean, channel_std;  ///< in 0..1, one per channel
-  /// Hash of content-defining facts (shape, counts, class names, labels, per-file sample hashes where stored);
-  /// equal datasets at different paths have equal fingerprints.
+  /// Hash of content-defining facts (shape, counts, class names, labels, per-file sample hashes where
+  /// stored); equal datasets at different paths have equal fingerprints.
   std::uint64_t fingerprint = 0;
 
   int num_classes() const { return static_cast<int>(class_names.size()); }
@@ -44,22 +44,23 @@ class Dataset {
   virtual void read(std::int64_t sample, Picture& picture) const = 0;
 };
 
-/// How one rank of a node shares what it read with the others. `data` must not include MPI, so the caller brings
-/// this: on the opener it gets the bytes and returns them; on the others it ignores its argument and returns the
-/// opener's bytes. `is_opener` says which one this is.
+/// How one rank of a node shares what it read with the others. `data` must not include MPI, so the caller
+/// brings this: on the opener it gets the bytes and returns them; on the others it ignores its argument and
+/// returns the opener's bytes. `is_opener` says which one this is.
 struct NodeShare {
   bool is_opener = true;
   std::function<std::vector<std::byte>(std::vector<std::byte>)> broadcast;  ///< null: a node of one
 };
 
-/// Opens what --data or --val names: one or several packed files (comma-separated, or a glob; order by name; equal
-/// class lists), or "synthetic:HxWxC:classes[:N]". Only the opener touches the files with HDF5; the others get
-/// labels, offsets and byte addresses through `share`, then only open + pread.
+/// Opens what --data or --val names: one or several packed files (comma-separated, or a glob; order by name;
+/// equal class lists), or "synthetic:HxWxC:classes[:N]". Only the opener touches the files with HDF5; the
+/// others get labels, offsets and byte addresses through `share`, then only open + pread.
 struct DatasetOptions {
-  std::uint64_t seed = 0;          ///< synthetic data only
-  std::string preload = "none";    ///< "none", "memory", or a directory to stage a copy in
+  std::uint64_t seed = 0;        ///< synthetic data only
+  std::string preload = "none";  ///< "none", "memory", or a directory to stage a copy in
 };
-std::unique_ptr<Dataset> open_dataset(std::string_view spec, const NodeShare& share, const DatasetOptions& options);
+std::unique_ptr<Dataset> open_dataset(std::string_view spec, const NodeShare& share,
+                                      const DatasetOptions& options);
 
 /// Refuses (65) validation data whose class list differs from training's, naming the first difference.
 void check_same_classes(const DatasetInfo& train, const DatasetInfo& validation);

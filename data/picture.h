@@ -6,7 +6,8 @@
 
 namespace trireme {
 
-/// A decoded picture: 8-bit samples, rows of pixels of interleaved channels (HWC). Reused to save allocations.
+/// A decoded picture: 8-bit samples, rows of pixels of interleaved channels (HWC). Reused to save
+/// allocations.
 struct Picture {
   int height = 0, width = 0, channels = 0;  ///< channels: 1 grey, 3 RGB
   std::vector<std::uint8_t> pixels;

@@ -14,8 +14,8 @@
 #include "data/transform.h"
 #include "src/core/hash.h"
 #include "src/io/h5.h"
+#include "tests/data/pack_folder.h"
 #include "tests/data/pictures.h"
-#include "tests/support/temporary_folder.h"
 
 namespace trireme {
 namespace {
@@ -25,30 +25,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::UnorderedElementsAre;
 using namespace testing_pictures;
-
-/// A folder of classes to pack, and where to pack it.
-class PackFolder : public testing::Test {
- protected:
-  void add(const std::string& name, const Bytes& bytes) {
-    write_file(folder_ / fmt::format("source/{}", name), bytes);
-  }
-  void add(const std::string& name, const Picture& picture) { add(name, png_of(picture)); }
-
-  PackOptions options(const std::string& output = "out.h5") const {
-    PackOptions options;
-    options.sources = {folder_ / "source"};
-    options.output = folder_ / output;
-    options.threads = 2;
-    return options;
-  }
-  bool output_exists(const std::string& name = "out.h5") const { return fs::exists(folder_ / name); }
-  /// Names in the folder besides the source.
-  std::size_t entries() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_.path()), {})) - 1;
-  }
-
-  TemporaryFolder folder_;
-};
 
 TEST_F(PackFolder, RawFileHoldsTheDocumentedObjects) {
   const Picture a = make_picture(4, 6, 3, 1), b = make_picture(4, 6, 3, 2), c = make_picture(4, 6, 3, 3);
@@ -203,73 +179,6 @@ TEST_F(PackFolder, ResizeAndCropMakeOneShape) {
   EXPECT_TRUE(std::equal(resized.pixels.begin(), resized.pixels.end(), sized.begin()));
 }
 
-TEST_F(PackFolder, SizesThatDifferNameTheFirstOddPictureAndTheCure) {
-  add("a/1.png", make_picture(8, 8, 3, 1));
-  add("a/2.png", make_picture(8, 9, 3, 1));
-  add("a/3.png", make_picture(7, 8, 3, 1));
-  const Error error = error_of([&] { pack_dataset(options()); });
-  EXPECT_EQ(error.status(), Status::bad_data);
-  EXPECT_THAT(error.what(),
-              AllOf(HasSubstr("a/2.png"), HasSubstr("8x9"), HasSubstr("a/1.png"), HasSubstr("--resize")));
-  EXPECT_EQ(entries(), 0U);
-  PackOptions pack = options();
-  pack.crop = 10;
-  EXPECT_THAT(error_of([&] { pack_dataset(pack); }).what(),
-              AllOf(HasSubstr("does not fit"), HasSubstr("a/1.png")));
-}
-
-TEST_F(PackFolder, DamageStopsThePackOrIsSkippedAndCounted) {
-  Bytes truncated = jpeg_of(make_picture(30, 30, 3, 1));
-  truncated.resize(truncated.size() - 30);
-  add("a/good.jpg", jpeg_of(make_picture(30, 30, 3, 2)));
-  add("a/truncated.jpg", truncated);
-  add("b/text.jpg", Bytes{'n', 'o', 't'});
-  add("b/empty.png", Bytes{});
-  add("stray.png", png_of(make_picture(30, 30, 3, 2)));
-  add("b/good.png", make_picture(30, 30, 3, 4));
-  fs::create_symlink("nowhere", folder_ / "source/b/broken.png");
-  ASSERT_EQ(::mkfifo((folder_ / "source/b/pipe").c_str(), 0600), 0);
-
-  const Error error = error_of([&] { pack_dataset(options()); });
-  EXPECT_EQ(error.status(), Status::bad_data);
-  EXPECT_THAT(error.what(), HasSubstr("--on-error skip"));
-  EXPECT_EQ(entries(), 0U);
-
-  PackOptions pack = options();
-  pack.on_error = OnError::skip;
-  const PackSummary summary = pack_dataset(pack);
-  EXPECT_EQ(summary.files[0].num_samples, 2);
-  EXPECT_EQ(summary.skipped, 6);
-  EXPECT_THAT(summary.skipped_examples,
-              UnorderedElementsAre(AllOf(HasSubstr("truncated.jpg"), HasSubstr("remature end")),
-                                   AllOf(HasSubstr("text.jpg"), HasSubstr("neither JPEG nor PNG")),
-                                   AllOf(HasSubstr("empty.png"), HasSubstr("empty file")),
-                                   AllOf(HasSubstr("stray.png"), HasSubstr("outside")),
-                                   HasSubstr("broken.png"), HasSubstr("pipe")));
-  EXPECT_THAT(H5File::open_read(pack.output).read_strings("source_paths"),
-              UnorderedElementsAre("a/good.jpg", "b/good.png"));
-}
-
-TEST_F(PackFolder, DamageWithinAFileNamesFileAndReason) {
-  Bytes truncated = jpeg_of(make_picture(30, 30, 3, 1));
-  truncated.resize(truncated.size() - 30);
-  add("a/good.jpg", jpeg_of(make_picture(30, 30, 3, 2)));
-  add("a/truncated.jpg", truncated);
-  const Error error = error_of([&] { pack_dataset(options()); });
-  EXPECT_EQ(error.status(), Status::bad_data);
-  EXPECT_THAT(error.what(), AllOf(HasSubstr("source/a/truncated.jpg"), HasSubstr("remature end")));
-  EXPECT_EQ(entries(), 0U);
-}
-
-TEST_F(PackFolder, APictureThatJpegCannotHoldIsNamed) {
-  add("a/long.png", make_picture(1, 65501, 1, 1));
-  PackOptions pack = options();
-  pack.encode = Encoding::jpeg;
-  const Error error = error_of([&] { pack_dataset(pack); });
-  EXPECT_EQ(error.status(), Status::bad_data);
-  EXPECT_THAT(error.what(), HasSubstr("a/long.png"));
-}
-
 TEST_F(PackFolder, HiddenFilesAreIgnoredAndLinkLoopsEnd) {
   add("a/1.png", make_picture(3, 3, 1, 1));
   add("a/.thumbs/2.png", make_picture(3, 3, 1, 1));
@@ -337,49 +246,6 @@ TEST_F(PackFolder, ASplitIsStratifiedAndDisjoint) {
               testing::UnorderedElementsAreArray(val));
 }
 
-TEST_F(PackFolder, ExistingOutputIsRefusedUnlessForced) {
-  add("a/1.png", make_picture(2, 2, 1, 1));
-  write_file(folder_ / "out.h5", "precious");
-  EXPECT_EQ(error_of([&] { pack_dataset(options()); }).status(), Status::cannot_create);
-  EXPECT_EQ(read_file(folder_ / "out.h5").size(), 8U);
-  PackOptions pack = options();
-  pack.force = true;
-  pack_dataset(pack);
-  EXPECT_GT(read_file(folder_ / "out.h5").size(), 8U);
-  pack.split = PackSplit{"val", 0.5};
-  pack.force = false;
-  pack.output = folder_ / "new.h5";
-  write_file(folder_ / "new-val.h5", "precious");
-  EXPECT_EQ(error_of([&] { pack_dataset(pack); }).status(), Status::cannot_create);
-}
-
-TEST_F(PackFolder, WrongSourcesAndOptionsHaveTheirStatus) {
-  EXPECT_EQ(error_of([&] { pack_dataset(options()); }).status(), Status::input_missing);
-  fs::create_directories(folder_ / "source");
-  EXPECT_EQ(error_of([&] { pack_dataset(options()); }).status(), Status::bad_data);
-  fs::create_directories(folder_ / "source/class");
-  EXPECT_EQ(error_of([&] { pack_dataset(options()); }).status(), Status::bad_data);
-  add("class/1.png", make_picture(2, 2, 1, 1));
-  PackOptions pack = options("no/such/out.h5");
-  EXPECT_EQ(error_of([&] { pack_dataset(pack); }).status(), Status::cannot_create);
-  pack = options();
-  pack.sources = {folder_ / "source/class/1.png"};
-  pack.format = PackFormat::folder;
-  EXPECT_EQ(error_of([&] { pack_dataset(pack); }).status(), Status::bad_data);
-  pack = options();
-  pack.size = PackSize{3, 3};
-  pack.crop = 2;
-  EXPECT_EQ(error_of([&] { pack_dataset(pack); }).status(), Status::configuration);
-  pack = options();
-  pack.class_names = {"x"};
-  EXPECT_EQ(error_of([&] { pack_dataset(pack); }).status(), Status::configuration);
-  pack = options();
-  pack.split = PackSplit{"val", 0.1};
-  EXPECT_EQ(error_of([&] { pack_dataset(pack); }).status(), Status::bad_data);
-  EXPECT_EQ(entries(), 0U);
-  EXPECT_EQ(pack_dataset(options()).class_names.size(), 1U) << "one class is enough";
-}
-
 TEST_F(PackFolder, ProgressCountsEverySample) {
   for (unsigned i = 0; i < 30; ++i) add(fmt::format("a/{}.png", i), make_picture(2, 2, 1, i));
   PackOptions pack = options();
@@ -391,19 +257,6 @@ TEST_F(PackFolder, ProgressCountsEverySample) {
   pack_dataset(pack);
   ASSERT_EQ(seen.size(), 31U);
   for (std::size_t i = 0; i < seen.size(); ++i) EXPECT_EQ(seen[i], static_cast<std::int64_t>(i));
-}
-
-TEST(PackTexts, AreParsedStrictly) {
-  EXPECT_EQ(parse_split("val=0.25").name, "val");
-  EXPECT_EQ(parse_split("val=0.25").fraction, 0.25);
-  for (const char* text :
-       {"", "val", "=0.1", "val=", "val=1", "val=0", "val=1.5", "val=x", "a/b=0.1", "val=0.1 "})
-    EXPECT_EQ(error_of([&] { parse_split(text); }).status(), Status::usage) << text;
-  EXPECT_EQ(parse_size("32x40"), (PackSize{32, 40}));
-  for (const char* text : {"", "32", "32x", "x32", "0x3", "-1x3", "3x3x3", "3 x3", "70000x1"})
-    EXPECT_EQ(error_of([&] { parse_size(text); }).status(), Status::usage) << text;
-  EXPECT_EQ(split_path("a/b/train.h5", "val"), "a/b/train-val.h5");
-  EXPECT_EQ(split_path("train", "val"), "train-val");
 }
 
 }  // namespace
