@@ -65,8 +65,8 @@ const std::vector<Command>& all_commands() {
 }
 
 int run_command_line(int argc, char** argv) {
-  // A reader that goes away (`| head`) or a limit on file sizes must not end the program without a word: writing
-  // fails with an error code instead.
+  // A reader that goes away (`| head`) or a limit on file sizes must not end the program without a word:
+  // writing fails with an error code instead.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
   const LaunchFacts launch = read_launch_facts();

@@ -17,9 +17,10 @@ std::string host_name() {
   return gethostname(name, sizeof name - 1) == 0 ? name : "unknown host";
 }
 
-// Launchers end the whole job when one process fails: the others give rank 0 the time to say why.
+// Launchers end the whole job when one process fails: the others give rank 0 the time to say why, and its
+// launcher the time to end them. mpirun needs about three seconds for that.
 void let_rank_zero_speak_first(int rank) {
-  if (rank != 0) std::this_thread::sleep_for(std::chrono::seconds(1));
+  if (rank != 0) std::this_thread::sleep_for(std::chrono::seconds(5));
 }
 
 void say(const Failure& failure, int rank, const std::string& host) {

@@ -19,8 +19,8 @@ struct Failure {
 Failure current_failure();
 
 /// Says a failure on standard error before MPI is up. Ranks other than 0 keep silent about a wrong command
-/// line, which rank 0 has, too; anything else they say with their rank in front, after a second in which rank
-/// 0 can end the job with the same message.
+/// line, which rank 0 has, too; anything else they say with their rank in front, after some seconds in which
+/// rank 0 can end the job with the same message.
 void report_failure(const Failure& failure, const LaunchFacts& launch);
 
 /// Runs `body` with MPI up. Where it throws on any rank, that is said as in report_failure and the whole job
