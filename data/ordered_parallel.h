@@ -33,6 +33,7 @@ class OrderedParallel {
     for (int i = 0; i < threads_; ++i) workers.emplace_back([&] { work(produce); });
     for (std::int64_t i = 0; i < count_; ++i) {
       consume(i, take(i));
+      slot(i).result = Result{};  // its memory is not needed until the slot is used again
       const std::lock_guard lock(mutex_);
       slot(i).ready = false;
       ++consumed_;

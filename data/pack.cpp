@@ -19,6 +19,7 @@
 #include "src/core/error.h"
 #include "src/core/hash.h"
 #include "src/core/parse.h"
+#include "src/io/atomic_file.h"
 #include "src/io/path.h"
 
 namespace trireme {
@@ -238,12 +239,13 @@ void check_options(const PackOptions& options) {
   if (splits && !(options.split->fraction > 0 && options.split->fraction < 1))
     throw make_error(Status::configuration, "a split of {}; more than 0 and less than 1 is possible",
                      options.split->fraction);
-  if (options.force) return;
   std::vector<std::string> outputs{options.output};
   if (splits) outputs.push_back(split_path(options.output, options.split->name));
-  for (const std::string& output : outputs)
-    if (path_exists(output))
+  for (const std::string& output : outputs) {
+    check_replaceable(output);
+    if (!options.force && path_exists(output))
       throw make_error(Status::cannot_create, "output exists").at(output).hint("--force replaces it");
+  }
 }
 
 }  // namespace

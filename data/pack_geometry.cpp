@@ -12,6 +12,19 @@ namespace {
 
 constexpr int kLargestSide = 65535;
 
+/// As of pictures that are decoded: every thread holds a few whole ones.
+constexpr std::int64_t kLargestPicture = std::int64_t{1} << 28;
+
+bool is_too_large(int height, int width) {
+  return std::int64_t{height} * width > kLargestPicture;
+}
+
+void check_size(int height, int width) {
+  if (is_too_large(height, width))
+    throw make_error(Status::configuration, "pictures of {}x{} pixels; at most 2^28 pixels are supported",
+                     height, width);
+}
+
 void crop_centre(Picture& picture, int side) {
   const int top = (picture.height - side) / 2, left = (picture.width - side) / 2;
   Picture cropped;
@@ -36,6 +49,8 @@ PackGeometry::PackGeometry(const PackOptions& options)
   if (!in_range(resize_) || !in_range(crop_))
     throw make_error(Status::configuration, "a side of {} pixels; 1 to {} are possible",
                      in_range(resize_) ? crop_ : resize_, kLargestSide);
+  check_size(resize_, resize_);
+  check_size(crop_, crop_);
   if (!size_) return;
   if (resize_ > 0 || crop_ > 0)
     throw make_error(Status::configuration, "size excludes resize and crop")
@@ -43,6 +58,7 @@ PackGeometry::PackGeometry(const PackOptions& options)
   if (size_->height < 1 || size_->width < 1 || !in_range(size_->height) || !in_range(size_->width))
     throw make_error(Status::configuration, "a size of {}x{}; sides of 1 to {} are possible", size_->height,
                      size_->width, kLargestSide);
+  check_size(size_->height, size_->width);
 }
 
 // The shorter side becomes resize_, the longer one is scaled alike and rounded down, as torchvision does.
@@ -62,6 +78,10 @@ PictureShape PackGeometry::shape_after(const PictureShape& shape) const {
     throw make_error(Status::bad_data,
                      "{}x{} pixels would be resized to {}x{}; sides of up to {} are possible", shape.height,
                      shape.width, after.height, after.width, kLargestSide);
+  if (is_too_large(after.height, after.width))
+    throw make_error(Status::bad_data,
+                     "{}x{} pixels would be resized to {}x{}; at most 2^28 pixels are supported",
+                     shape.height, shape.width, after.height, after.width);
   if (crop_ == 0) return after;
   if (crop_ > after.height || crop_ > after.width)
     throw make_error(Status::bad_data, "a crop of {}x{} does not fit in {}x{} pixels", crop_, crop_,

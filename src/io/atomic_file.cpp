@@ -34,17 +34,37 @@ void sync_path(const std::string& path, int flags) {
   if (::fsync(file.get()) != 0 && errno != EINVAL) fail(Status::io_error, "fsync", path);
 }
 
+// Also where the link's target does not exist yet, which canonical paths do not resolve.
+std::string follow_links(const std::string& path) {
+  constexpr int kMostLinks = 40;
+  std::filesystem::path target(path);
+  for (int i = 0; i < kMostLinks; ++i) {
+    std::error_code error;
+    const std::filesystem::path next = std::filesystem::read_symlink(target, error);
+    if (error) return target.string();
+    target = target.parent_path() / next;
+  }
+  throw make_error(Status::cannot_create, "cannot create {}: its symbolic links go in a circle", path);
+}
+
 }  // namespace
 
-AtomicFile::AtomicFile(std::string final_path) : final_path_(std::move(final_path)) {
+void check_replaceable(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::file_status found = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(found) || std::filesystem::is_regular_file(found)) return;
+  throw make_error(Status::cannot_create, "cannot create {}: {}", path,
+                   std::filesystem::is_directory(found) ? "it is a folder" : "it is not a regular file");
+}
+
+AtomicFile::AtomicFile(std::string final_path) : final_path_(follow_links(final_path)) {
   static std::atomic<unsigned> counter{0};
   const std::string folder = folder_of(final_path_);
   if (!is_folder(folder))
     throw make_error(Status::cannot_create, "cannot create {}: no such folder", final_path_)
         .at(folder)
         .hint("create the folder first");
-  if (is_folder(final_path_))
-    throw make_error(Status::cannot_create, "cannot create {}: it is a folder", final_path_);
+  check_replaceable(final_path);
   const std::string name = std::filesystem::path(final_path_).filename().string();
   temporary_path_ = fmt::format("{}/.{}.tmp-{}-{}", folder, name, ::getpid(), counter++);
   const Descriptor probe(::open(temporary_path_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666));

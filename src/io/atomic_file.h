@@ -9,8 +9,9 @@ namespace trireme {
 /// A file that appears at its final path whole or not at all: written under a temporary name in the same
 /// folder
 /// (".NAME.tmp-PID-N"), then commit() fsyncs it, renames it and fsyncs the folder. Without commit() the
-/// destructor removes the temporary file. Errors: 73 if the folder does not exist or is not writable, 74 on
-/// I/O errors.
+/// destructor removes the temporary file. A symbolic link is followed: what it points to is replaced. Errors:
+/// 73 if the folder does not exist or is not writable, or if the path is something else than a regular file;
+/// 74 on I/O errors.
 class AtomicFile {
  public:
   explicit AtomicFile(std::string final_path);
@@ -26,6 +27,10 @@ class AtomicFile {
   std::string final_path_, temporary_path_;
   bool committed_ = false;
 };
+
+/// 73 if something is at `path` that is not a regular file (a folder, a device, a pipe): renaming over it
+/// would take it away.
+void check_replaceable(const std::string& path);
 
 /// Writes a small text file atomically.
 void write_text_atomically(const std::string& path, std::string_view text);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -108,6 +109,38 @@ TEST_F(PackFolder, ExistingOutputIsRefusedUnlessForced) {
   pack.output = folder_ / "new.h5";
   write_file(folder_ / "new-val.h5", "precious");
   EXPECT_EQ(error_of([&] { pack_dataset(pack); }).status(), Status::cannot_create);
+}
+
+TEST_F(PackFolder, AnOutputThatIsNoRegularFileIsRefusedAlsoByForce) {
+  add("a/1.png", make_picture(2, 2, 1, 1));
+  ASSERT_EQ(::mkfifo((folder_ / "pipe.h5").c_str(), 0600), 0);
+  for (const bool force : {false, true}) {
+    PackOptions pack = options("pipe.h5");
+    pack.force = force;
+    const Error error = error_of([&] { pack_dataset(pack); });
+    EXPECT_EQ(error.status(), Status::cannot_create);
+    EXPECT_THAT(error.what(), HasSubstr("it is not a regular file"));
+  }
+  EXPECT_TRUE(fs::is_fifo(folder_ / "pipe.h5"));
+}
+
+TEST_F(PackFolder, PicturesOfMoreThan2To28PixelsAreNotMade) {
+  add("a/1.png", make_picture(1, 5, 1, 1));
+  const auto expect_refused = [&](const std::function<void(PackOptions&)>& change, Status status) {
+    PackOptions pack = options();
+    change(pack);
+    const Error error = error_of([&] { pack_dataset(pack); });
+    EXPECT_EQ(error.status(), status);
+    EXPECT_THAT(error.what(), HasSubstr("2^28"));
+  };
+  expect_refused([](PackOptions& pack) { pack.size = PackSize{60000, 60000}; }, Status::configuration);
+  expect_refused([](PackOptions& pack) { pack.size = PackSize{16384, 16385}; }, Status::configuration);
+  expect_refused([](PackOptions& pack) { pack.resize = 16385; }, Status::configuration);
+  expect_refused([](PackOptions& pack) { pack.crop = 16385; }, Status::configuration);
+  // The shorter side fits, but not the picture that it makes.
+  expect_refused([](PackOptions& pack) { pack.resize = 10000; }, Status::bad_data);
+  expect_refused([](PackOptions& pack) { pack.resize = 10000, pack.crop = 2; }, Status::bad_data);
+  EXPECT_EQ(entries(), 0U);
 }
 
 TEST_F(PackFolder, WrongSourcesAndOptionsHaveTheirStatus) {

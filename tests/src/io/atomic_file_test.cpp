@@ -90,6 +90,43 @@ TEST(AtomicFile, OutputThatCannotBeMadeIsStatus73) {
   EXPECT_EQ(status_of([&] { AtomicFile(folder / "file/out.txt"); }), Status::cannot_create);
 }
 
+TEST(AtomicFile, WhatIsNoRegularFileIsNotReplaced) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  std::filesystem::create_symlink("pipe", folder / "link");
+  for (const char* name : {"pipe", "link"}) {
+    try {
+      write_text_atomically(folder / name, "x");
+      ADD_FAILURE() << "replaced " << name;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), Status::cannot_create);
+      EXPECT_NE(std::string(error.what()).find("it is not a regular file"), std::string::npos)
+          << error.what();
+    }
+  }
+  EXPECT_TRUE(std::filesystem::is_fifo(folder / "pipe"));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  EXPECT_EQ(entries_of(folder.path()), 2U);
+}
+
+TEST(AtomicFile, ALinkStaysAndItsTargetIsReplaced) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "elsewhere");
+  std::filesystem::create_symlink("elsewhere/out.txt", folder / "link");
+  std::filesystem::create_symlink(folder / "link", folder / "link2");
+  for (const char* text : {"made through a link to nothing", "replaced"}) {
+    write_text_atomically(folder / "link2", text);
+    EXPECT_EQ(read_text(folder / "elsewhere/out.txt"), text);
+    EXPECT_TRUE(std::filesystem::is_symlink(folder / "link2"));
+    EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+    EXPECT_FALSE(std::filesystem::is_symlink(folder / "elsewhere/out.txt"));
+  }
+  EXPECT_EQ(entries_of(folder.path()), 3U);
+  EXPECT_EQ(entries_of(folder / "elsewhere"), 1U);
+  std::filesystem::create_symlink("circle", folder / "circle");
+  EXPECT_EQ(status_of([&] { write_text_atomically(folder / "circle", "x"); }), Status::cannot_create);
+}
+
 TEST(AtomicFile, AFullDiskIsStatus74AndLeavesNothing) {
   const TemporaryFolder folder;
   const pid_t child = ::fork();
