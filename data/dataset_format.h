@@ -11,11 +11,12 @@ inline constexpr std::int64_t kVersion = 1;
 // Attributes of the root group.
 inline constexpr char kFormat[] = "trireme_format";  ///< text: "dataset"
 inline constexpr char kFormatValue[] = "dataset";
-inline constexpr char kVersionName[] = "version";       ///< int64
-inline constexpr char kEncoding[] = "encoding";         ///< text: "raw" or "jpeg"
-inline constexpr char kSampleShape[] = "sample_shape";  ///< int64 [3]: H,W,C; jpeg: 0,0,C
-inline constexpr char kNumSamples[] = "num_samples";    ///< int64
-inline constexpr char kNumClasses[] = "num_classes";    ///< int64
+inline constexpr char kVersionName[] = "version";         ///< int64
+inline constexpr char kEncoding[] = "encoding";           ///< text: "raw" or "jpeg"
+inline constexpr char kSampleShape[] = "sample_shape";    ///< int64 [3]: H,W,C; jpeg: 0,0,C
+inline constexpr char kNumSamples[] = "num_samples";      ///< int64
+inline constexpr char kNumClasses[] = "num_classes";      ///< int64
+inline constexpr char kMetadataHash[] = "metadata_hash";  ///< uint64, data/metadata_hash.h; optional
 
 // Datasets.
 inline constexpr char kImages[] = "images";             ///< raw: uint8 [N,H,W,C]

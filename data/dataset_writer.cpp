@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "data/dataset_format.h"
+#include "data/metadata_hash.h"
 #include "src/core/error.h"
 
 namespace trireme {
@@ -103,6 +104,12 @@ void DatasetWriter::write_pictures() {
   }
 }
 
+void DatasetWriter::write_metadata_hash(const PackedFile& packed) {
+  Metadata metadata{labels_, class_names_, {}, packed.channel_mean, packed.channel_std};
+  if (encoding_ == Encoding::jpeg) metadata.offsets = offsets_;
+  file_.write_attribute<std::uint64_t>(format::kMetadataHash, metadata_hash(metadata));
+}
+
 PackedFile DatasetWriter::finish() {
   const int channels = static_cast<int>(sample_shape_[2]);
   PackedFile packed{path_,
@@ -120,6 +127,7 @@ PackedFile DatasetWriter::finish() {
   file_.write<double>(format::kChannelStd, Shape{channels}, packed.channel_std.data());
   file_.write_strings(format::kClassNames, class_names_);
   file_.write_strings(format::kSourcePaths, source_paths_);
+  write_metadata_hash(packed);
   file_.close();
   packed.bytes = std::filesystem::file_size(atomic_.temporary_path());
   return packed;

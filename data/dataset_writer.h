@@ -54,6 +54,7 @@ class DatasetWriter {
  private:
   void write_attributes();
   void write_pictures();
+  void write_metadata_hash(const PackedFile& packed);
 
   std::string path_;
   Encoding encoding_;

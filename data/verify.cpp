@@ -7,10 +7,12 @@
 #include "data/codec.h"
 #include "data/dataset_format.h"
 #include "data/dataset_index.h"
+#include "data/metadata_hash.h"
 #include "data/ordered_parallel.h"
 #include "data/packed_dataset.h"
 #include "src/core/error.h"
 #include "src/core/hash.h"
+#include "src/core/log.h"
 
 namespace trireme {
 
@@ -57,6 +59,27 @@ std::vector<std::string> source_paths_of(const H5File& file, std::int64_t num_sa
   return paths;
 }
 
+/// Reads the statistics again, because opening replaces deviations of 0.
+bool metadata_is_as_hashed(const OpenedDataset& opened) {
+  const H5File& file = opened.file;
+  const auto mean = file.read<double>(dataset_format::kChannelMean);
+  const auto deviation = file.read<double>(dataset_format::kChannelStd);
+  const DatasetIndex& index = opened.index;
+  return metadata_hash({index.labels, index.info.class_names, index.files[0].offsets, mean, deviation}) ==
+         file.read_attribute<std::uint64_t>(dataset_format::kMetadataHash);
+}
+
+void verify_metadata(const OpenedDataset& opened, VerifyReport& report) {
+  report.has_metadata_hash = opened.file.has_attribute(dataset_format::kMetadataHash);
+  if (!report.has_metadata_hash) {
+    log::info("the hash of labels, class names and channel statistics is not stored: they are not verified");
+  } else if (!metadata_is_as_hashed(opened)) {
+    ++report.bad;
+    report.bad_examples.push_back(
+        "labels, class names, offsets or channel statistics: they differ from their hash");
+  }
+}
+
 }  // namespace
 
 DatasetSummary describe_dataset(const std::string& path) {
@@ -79,8 +102,9 @@ VerifyReport verify_dataset(const std::string& path) {
   OpenedDataset opened = open_packed_file(path);
   const std::vector<std::uint64_t> hashes = opened.hashes;
   const std::vector<std::string> sources = source_paths_of(opened.file, opened.index.info.num_samples);
-  const PackedDataset dataset(std::move(opened.index), {});
   VerifyReport report;
+  verify_metadata(opened, report);
+  const PackedDataset dataset(std::move(opened.index), {});
   report.has_hashes = !hashes.empty();
   const int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   OrderedParallel<std::string> loop(dataset.info().num_samples, threads);

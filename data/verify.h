@@ -24,12 +24,15 @@ DatasetSummary describe_dataset(const std::string& path);
 struct VerifyReport {
   std::int64_t checked = 0, bad = 0;
   bool has_hashes = false;                ///< without /sample_hash only decoding is checked
-  std::vector<std::string> bad_examples;  ///< "sample 17 (cat/x.jpg): reason", at most ten, in order
+  bool has_metadata_hash = false;         ///< without it labels, names and statistics are not checked
+  std::vector<std::string> bad_examples;  ///< "sample 17 (cat/x.jpg): reason", at most ten, in order;
+                                          ///< before them what is wrong with the labels and the like
   bool ok() const { return bad == 0; }
 };
 
 /// Reads every sample: compares its hash with the stored one and decodes it where it is encoded. Damage of
-/// samples is counted, damage of the file itself thrown (65).
+/// samples is counted, and once more if labels, class names, offsets or statistics differ from their hash;
+/// damage of the file itself is thrown (65).
 VerifyReport verify_dataset(const std::string& path);
 
 /// True if the file can be read and begins as an HDF5 file with trireme_format "dataset".

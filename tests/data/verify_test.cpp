@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+
 #include "data/pack.h"
 #include "src/core/hash.h"
 #include "tests/data/packing.h"
@@ -63,6 +66,50 @@ TEST_P(Verify, FindsEveryChangedSample) {
               ElementsAre(HasSubstr("sample 0 (c0/0.jpg)"), HasSubstr("sample 1 (c0/1.jpg)")));
 }
 
+TEST_P(Verify, FindsAChangedLabelNameOrStatistic) {
+  const TemporaryFolder folder;
+  const std::string path = packed(folder, GetParam()).output;
+  EXPECT_TRUE(verify_dataset(path).has_metadata_hash);
+  const Bytes whole = read_file(path);
+  std::map<std::string, std::uint64_t> changes;  // what, and a byte of it
+  {
+    const H5File file = H5File::open_read(path);
+    changes["labels"] = *file.open_dataset("labels").address();
+    changes["mean"] = *file.open_dataset("channel_mean").address();
+    changes["deviation"] = *file.open_dataset("channel_std").address() + 1;
+    const auto name = std::search(whole.begin(), whole.end(), "c0", "c0" + 3);
+    ASSERT_NE(name, whole.end());
+    changes["class name"] = static_cast<std::uint64_t>(name - whole.begin());
+  }
+  for (const auto& [what, at] : changes) {
+    Bytes bytes = whole;
+    bytes[at] ^= 1;
+    write_file(path, bytes);
+    const VerifyReport report = verify_dataset(path);
+    EXPECT_EQ(report.bad, 1) << what;
+    EXPECT_FALSE(report.ok()) << what;
+    EXPECT_THAT(report.bad_examples, ElementsAre(HasSubstr("differ from their hash"))) << what;
+  }
+}
+
+TEST_P(Verify, TheMetadataHashIsAsDocumented) {
+  const TemporaryFolder folder;
+  const H5File file = H5File::open_read(packed(folder, GetParam()).output);
+  std::string bytes;
+  const auto append = [&](const auto& values) {
+    bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof values[0]);
+  };
+  append(file.read<std::int32_t>("labels"));
+  for (const std::string& name : file.read_strings("class_names")) {
+    append(std::vector<std::uint64_t>{name.size()});
+    append(name);
+  }
+  if (GetParam() == Encoding::jpeg) append(file.read<std::uint64_t>("offsets"));
+  append(file.read<double>("channel_mean"));
+  append(file.read<double>("channel_std"));
+  EXPECT_EQ(file.read_attribute<std::uint64_t>("metadata_hash"), xxh3(bytes));
+}
+
 TEST_P(Verify, DescribesTheFile) {
   const TemporaryFolder folder;
   const std::string path = packed(folder, GetParam()).output;
@@ -99,6 +146,7 @@ TEST(VerifyDataset, WithoutHashesOnlyDecodingIsChecked) {
   write_contents(folder / "a.h5", contents);
   const VerifyReport report = verify_dataset(folder / "a.h5");
   EXPECT_FALSE(report.has_hashes);
+  EXPECT_FALSE(report.has_metadata_hash);
   EXPECT_EQ(report.bad, 1);
   EXPECT_THAT(report.bad_examples,
               ElementsAre(AllOf(HasSubstr("sample 1"), HasSubstr("neither JPEG nor PNG"))));
