@@ -80,7 +80,8 @@ class CheckpointStore {
   int keep_;
 };
 
-/// What eval and --resume accept: a checkpoint file, or a run folder (best if `prefer_best`, else latest).
+/// What eval and --resume accept: a checkpoint file, or a run folder (best if `prefer_best`, else latest,
+/// else its newest step-N.h5). 66 if there is none.
 std::string resolve_checkpoint(const std::string& path, bool prefer_best);
 
 }  // namespace trireme

@@ -10,6 +10,7 @@
 #include "src/core/log.h"
 #include "src/core/parse.h"
 #include "src/io/atomic_file.h"
+#include "src/io/path.h"
 
 namespace trireme {
 namespace {
@@ -30,12 +31,17 @@ std::optional<std::int64_t> step_of(std::string_view name) {
   return parse_int(name.substr(kBefore.size(), name.size() - kBefore.size() - kAfter.size()));
 }
 
-/// Steps of the folder's checkpoints, ascending.
+/// Steps of the folder's checkpoints, ascending; 66 if it is there but cannot be read.
 std::vector<std::int64_t> saved_steps(const std::string& run_dir) {
   std::vector<std::int64_t> steps;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(fs::path(run_dir) / kFolder, ignored))
-    if (const auto step = step_of(entry.path().filename().string())) steps.push_back(*step);
+  const fs::path folder = fs::path(run_dir) / kFolder;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    if (const auto step = step_of(entry->path().filename().string())) steps.push_back(*step);
+  const bool is_absent = error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory;
+  if (error && !is_absent)
+    throw make_error(Status::input_missing, "cannot read the folder: {}", error.message())
+        .at(folder.string());
   std::sort(steps.begin(), steps.end());
   return steps;
 }
@@ -43,7 +49,7 @@ std::vector<std::int64_t> saved_steps(const std::string& run_dir) {
 /// What a one-line file ("latest", "best") names, as a path within the run folder; empty if it names nothing.
 std::string pointer_target(const std::string& run_dir, const char* name) {
   const fs::path file = fs::path(run_dir) / name;
-  if (!fs::exists(file)) return {};
+  if (!path_exists(file.string())) return {};
   std::string line = read_text(file.string());
   line.resize(std::min(line.find_first_of("\r\n"), line.size()));
   return line;
@@ -134,14 +140,16 @@ void CheckpointStore::remove_old(std::int64_t newest_step) const {
 }
 
 std::string resolve_checkpoint(const std::string& path, bool prefer_best) {
-  if (!fs::exists(path))
+  if (!path_exists(path))
     throw make_error(Status::input_missing, "there is no checkpoint or run folder").at(path);
-  if (!fs::is_directory(path)) return path;
+  if (!is_folder(path)) return path;
   for (const char* name : {prefer_best ? "best" : "latest", "latest"}) {
     const std::string target = pointer_target(path, name);
     const fs::path file = fs::path(path) / target;
-    if (!target.empty() && fs::exists(file)) return file.string();
+    if (!target.empty() && path_exists(file.string())) return file.string();
   }
+  if (const std::vector<std::int64_t> steps = newest_first(path); !steps.empty())
+    return (fs::path(path) / relative_path_of(steps.front())).string();
   throw make_error(Status::input_missing, "the folder holds no checkpoint")
       .at(path)
       .hint("name a run folder that train -o has made, or a step-N.h5 file");

@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <functional>
 #include <set>
 
 #include "src/io/atomic_file.h"
@@ -125,6 +126,35 @@ TEST_F(Store, ResolvesFilesAndRunFolders) {
   EXPECT_EQ(resolve_checkpoint(path("run/checkpoints/step-2.h5"), true), path("run/checkpoints/step-2.h5"));
   fs::remove(path("run/best"));
   EXPECT_EQ(resolve_checkpoint(run(), true), path("run/checkpoints/step-2.h5"));
+}
+
+TEST_F(Store, ResolvesAFolderWithoutPointersToItsNewestFile) {
+  CheckpointStore store(run(), 5);
+  for (const std::int64_t step : {9, 10}) store.save(state(step), step == 9);
+  fs::remove(path("run/best"));
+  fs::remove(path("run/latest"));
+  EXPECT_EQ(resolve_checkpoint(run(), true), path("run/checkpoints/step-10.h5"));
+  EXPECT_EQ(resolve_checkpoint(run(), false), path("run/checkpoints/step-10.h5"));
+}
+
+// Names that are too long and links in a circle fail like folders without permission, for root, too.
+TEST_F(Store, WhatCannotBeLookedAtIsMissingInput) {
+  const std::string too_long = path(std::string(300, 'x'));
+  EXPECT_EQ(status_of([&] { resolve_checkpoint(too_long, true); }), Status::input_missing);
+  EXPECT_EQ(status_of([&] { load_newest_checkpoint(too_long); }), Status::input_missing);
+  fs::create_directories(run());
+  for (const char* name : {"best", "checkpoints"}) fs::create_symlink(name, path("run") + "/" + name);
+  for (const auto& action : {std::function<void()>([&] { resolve_checkpoint(run(), true); }),
+                             std::function<void()>([&] { load_newest_checkpoint(run()); })}) {
+    std::string message;
+    try {
+      action();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), Status::input_missing);
+      message = error.what();
+    }
+    EXPECT_NE(message.find(path("run/checkpoints")), std::string::npos) << message;
+  }
 }
 
 }  // namespace
