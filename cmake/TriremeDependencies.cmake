@@ -32,23 +32,32 @@ set(MPI_CXX_SKIP_MPICXX ON)
 find_package(MPI REQUIRED COMPONENTS C)
 
 # HDF5 as a serial or a parallel build. Debian names the serial one hdf5-serial; installing the parallel package
-# makes the plain name mean that one, so the serial name is asked first.
+# makes the plain name mean that one, so the serial name is asked first. Other sites have HDF5 where CMake finds it.
 add_library(trireme_hdf5 INTERFACE)
-pkg_check_modules(HDF5_SERIAL QUIET IMPORTED_TARGET hdf5-serial)
-if(HDF5_SERIAL_FOUND)
-  target_link_libraries(trireme_hdf5 INTERFACE PkgConfig::HDF5_SERIAL)
-  set(TRIREME_HDF5_KIND "serial ${HDF5_SERIAL_VERSION}")
+pkg_search_module(HDF5_PC QUIET IMPORTED_TARGET hdf5-serial hdf5 hdf5-openmpi hdf5-mpich)
+if(HDF5_PC_FOUND)
+  target_link_libraries(trireme_hdf5 INTERFACE PkgConfig::HDF5_PC)
+  set(HDF5_VERSION ${HDF5_PC_VERSION})
+  set(HDF5_INCLUDE_DIRS ${HDF5_PC_INCLUDE_DIRS})
 else()
   set(HDF5_NO_FIND_PACKAGE_CONFIG_FILE ON)
   find_package(HDF5 REQUIRED COMPONENTS C)
   target_include_directories(trireme_hdf5 SYSTEM INTERFACE ${HDF5_INCLUDE_DIRS})
   target_link_libraries(trireme_hdf5 INTERFACE ${HDF5_C_LIBRARIES})
-  if(HDF5_IS_PARALLEL)  # its headers include mpi.h
-    target_link_libraries(trireme_hdf5 INTERFACE MPI::MPI_C)
-    set(TRIREME_HDF5_KIND "parallel ${HDF5_VERSION}")
-  else()
-    set(TRIREME_HDF5_KIND "serial ${HDF5_VERSION}")
-  endif()
+endif()
+find_file(HDF5_PUBCONF H5pubconf.h HINTS ${HDF5_INCLUDE_DIRS} NO_DEFAULT_PATH NO_CACHE)
+if(NOT HDF5_PUBCONF)
+  find_file(HDF5_PUBCONF H5pubconf.h NO_CACHE)
+endif()
+set(parallel_lines "")
+if(HDF5_PUBCONF)
+  file(STRINGS ${HDF5_PUBCONF} parallel_lines REGEX "^#define H5_HAVE_PARALLEL 1")
+endif()
+if(parallel_lines)  # its headers include mpi.h
+  target_link_libraries(trireme_hdf5 INTERFACE MPI::MPI_C)
+  set(TRIREME_HDF5_KIND "parallel ${HDF5_VERSION}")
+else()
+  set(TRIREME_HDF5_KIND "serial ${HDF5_VERSION}")
 endif()
 
 # Accelerator parts: AUTO takes what is there, ON fails when it is missing, OFF ignores it.
