@@ -14,6 +14,7 @@ struct EvalResult {
   std::int64_t loss_fixed = 0;  ///< StepRecord::loss_fixed
   std::int64_t total = 0, correct = 0, top5_correct = 0;
   std::int64_t non_finite = 0;  ///< ranks that met a loss that is not a finite number
+  std::int64_t incomplete = 0;  ///< ranks that left out samples; above 0 the rest says nothing
 
   double loss() const;  ///< mean per sample; NaN if it is not finite
   double top1() const { return static_cast<double>(correct) / static_cast<double>(total); }

@@ -35,7 +35,8 @@ Evaluator::Evaluator(const Dataset& dataset, TransformOptions transform, const O
           memory_),
       loaded_(device.make_event()) {}
 
-EvalResult Evaluator::run(Program& program, Stream& stream, Communicator& communicator) {
+EvalResult Evaluator::run(Program& program, Stream& stream, Communicator& communicator,
+                          const std::function<bool()>& stop_is_pending) {
   const std::int64_t batches = (share_.size() + options_.batch - 1) / options_.batch;
   loader_.start(0, 0, batches, [share = share_, rows = options_.batch](std::int64_t index) {
     const std::int64_t begin = share.begin + index * rows;
@@ -43,18 +44,27 @@ EvalResult Evaluator::run(Program& program, Stream& stream, Communicator& commun
   });
   program.zero_record();
   const StepScales scales;
-  while (const Loader::BatchPtr batch = loader_.next()) {
+  bool broken_off = false;
+  for (std::int64_t index = 0; index < batches && !broken_off; ++index) {
+    const Loader::BatchPtr batch = loader_.next();
+    TRIREME_ASSERT(batch != nullptr, "the loader was started for every batch of the share");
     program.load(host_batch(*batch), stream, *loaded_);
     program.forward(scales, [](ParamId) {});
     loaded_->synchronize();
+    broken_off = index + 1 < batches && stop_is_pending();
   }
   const StepRecord record = program.read_record();
   const bool finite = std::isfinite(record.loss_sum);
-  std::array<std::int64_t, 5> sums{finite ? record.loss_fixed : 0, record.samples, record.top1, record.top5,
-                                   finite ? 0 : 1};
+  std::array<std::int64_t, 6> sums{finite ? record.loss_fixed : 0,
+                                   record.samples,
+                                   record.top1,
+                                   record.top5,
+                                   finite ? 0 : 1,
+                                   broken_off ? 1 : 0};
   sum_record(communicator, stream, {}, sums, "the evaluation's counts");
-  const EvalResult result{sums[0], sums[1], sums[2], sums[3], sums[4]};
-  TRIREME_ASSERT(result.total == sampler_.num_samples(), "every sample is counted once");
+  const EvalResult result{sums[0], sums[1], sums[2], sums[3], sums[4], sums[5]};
+  TRIREME_ASSERT(result.incomplete > 0 || result.total == sampler_.num_samples(),
+                 "every sample is counted once");
   return result;
 }
 

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "data/dataset.h"
@@ -32,8 +33,11 @@ class Evaluator {
   /// All references must outlive it.
   Evaluator(const Dataset& dataset, TransformOptions transform, const Options& options, Device& device);
 
-  /// Collective. `program` is an evaluation program of `batch` rows.
-  EvalResult run(Program& program, Stream& stream, Communicator& communicator);
+  /// Collective. `program` is an evaluation program of `batch` rows. A rank whose `stop_is_pending` says so
+  /// between two batches leaves out the rest of its share: the result, on every rank, is then incomplete.
+  EvalResult run(
+      Program& program, Stream& stream, Communicator& communicator,
+      const std::function<bool()>& stop_is_pending = [] { return false; });
 
  private:
   Options options_;

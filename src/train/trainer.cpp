@@ -199,6 +199,7 @@ void Trainer::act_between_steps(const StepTotals& totals) {
   if (stopping_) return;
   const bool evaluates = evaluator_ && (eval_cadence_.due_at(position_.step) || totals.eval_due);
   if (evaluates) evaluate();
+  if (stopping_) return;
   const bool keeps_best = best_is_current_ && config_.checkpoint_every.unit != Interval::Unit::never;
   if (checkpoint_cadence_.due_at(position_.step) || totals.checkpoint_due || keeps_best) save();
 }

@@ -69,9 +69,16 @@ void Trainer::check_parameters_are_equal() {
                          fmt::format("parameters after step {}", position_.step));
 }
 
+/// An evaluation that a stop request broke off counts as not begun, and the run stops: the resumed run makes
+/// it up.
 void Trainer::evaluate() {
   check_parameters_are_equal();
-  const EvalResult result = evaluator_->run(programs_.eval(), *stream_, *communication_.scalars);
+  const EvalResult result = evaluator_->run(programs_.eval(), *stream_, *communication_.scalars,
+                                            [this] { return stop_request_.pending(); });
+  if (result.incomplete > 0) {
+    stopping_ = true;
+    return;
+  }
   known_top1_ = result.top1();
   if (!best_top1_ || *known_top1_ > *best_top1_) {
     best_top1_ = known_top1_;

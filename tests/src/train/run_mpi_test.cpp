@@ -168,6 +168,28 @@ TEST_F(Run, AnEvaluationMissedByAStopIsMadeUpFor) {
   EXPECT_EQ(evals[1].at("step"), 6);
 }
 
+TEST_F(Run, AStopDuringAnEvaluationBreaksItOff) {
+  TrainConfig config = small_run("run");
+  config.steps = 6;
+  config.val = "synthetic:16x16x1:4:20000000";  // minutes
+  config.max_time_seconds = 2;
+  config.grace_seconds = 1;
+  EXPECT_EQ(train(config), Status::stopped);
+  const Checkpoint stopped = newest(config);
+  EXPECT_EQ(stopped.position.step, 5);
+  EXPECT_FALSE(stopped.top1.has_value());
+  EXPECT_TRUE(events(config, "eval").empty());
+  config.val = small_run("run").val;
+  config.max_time_seconds = 0;
+  config.resume = "auto";
+  EXPECT_EQ(train(config), Status::ok);
+  world().all().barrier(std::chrono::seconds(60), "the log");
+  const std::vector<json> evals = events(config, "eval");
+  ASSERT_EQ(evals.size(), 2U);
+  EXPECT_EQ(evals[0].at("step"), 5);
+  EXPECT_EQ(evals[1].at("step"), 6);
+}
+
 TEST_F(Run, FallsBackPastADamagedCheckpoint) {
   TrainConfig config = small_run("run");
   EXPECT_EQ(train(config), Status::ok);

@@ -113,7 +113,12 @@ EvalResult evaluate(const Dataset& data, int rank, int ranks, const Group& group
   transform.std = data.info().channel_std;
   Evaluator evaluator(data, transform, {kBatch, rank, ranks, 1, kTimeout}, device);
   const auto stream = device.make_stream();
+  const bool more_than_a_batch = share_of({0, data.info().num_samples}, ranks - 1, ranks).size() > kBatch;
+  const EvalResult broken_off =
+      evaluator.run(programs.eval(), *stream, *communication.scalars, [&] { return rank == ranks - 1; });
+  EXPECT_EQ(broken_off.incomplete, more_than_a_batch ? 1 : 0);
   const EvalResult first = evaluator.run(programs.eval(), *stream, *communication.scalars);
+  EXPECT_EQ(first.incomplete, 0);
   const EvalResult second = evaluator.run(programs.eval(), *stream, *communication.scalars);
   EXPECT_EQ(first.text(), second.text());
   return first;
