@@ -1,18 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/train/resume.h"
 
-#include <filesystem>
-
 #include "src/core/error.h"
+#include "src/io/path.h"
+#include "src/train/ini.h"
 
 namespace trireme {
+namespace {
+
+/// Read without the table: a checkpoint's text may name settings that this program does not have.
+std::optional<std::string> saved_value(const std::vector<IniEntry>& saved, std::string_view name) {
+  for (const IniEntry& entry : saved)
+    if (entry.key == name) return entry.value;
+  return std::nullopt;
+}
+
+}  // namespace
 
 std::optional<LoadedCheckpoint> load_for_resume(const TrainConfig& config) {
   if (config.resume.empty()) return std::nullopt;
   const bool automatic = config.resume == "auto";
   const std::string& path = automatic ? config.output : config.resume;
-  if (!automatic && !std::filesystem::is_directory(path))
-    return LoadedCheckpoint{path, read_checkpoint(path)};
+  if (!automatic && !is_folder(path)) return LoadedCheckpoint{path, read_checkpoint(path)};
   std::string path_read;
   auto state = load_newest_checkpoint(path, &path_read);
   if (state) return LoadedCheckpoint{path_read, std::move(*state)};
@@ -38,6 +47,26 @@ void check_resume_fits(const Checkpoint& header, const ResumeFacts& facts, const
     throw refuse(fmt::format("its global batch is {}, this run's {}", header.position.global_batch,
                              facts.global_batch),
                  fmt::format("use --global-batch {}", header.position.global_batch));
+  const std::vector<IniEntry> saved = read_ini(header.config_text, path);
+  const std::pair<const char*, const std::string&> texts[] = {{"last-batch", facts.last_batch},
+                                                              {"order", facts.order}};
+  for (const auto& [name, value] : texts)
+    if (const auto before = saved_value(saved, name); before && *before != value)
+      throw refuse(fmt::format("its --{} is {}, this run's {}", name, *before, value),
+                   fmt::format("use --{} {}", name, *before));
+}
+
+std::string settings_changed_since(std::string_view saved_config, const TrainConfig& config) {
+  const auto shown = [](const std::string& value) { return value.empty() ? "none" : value; };
+  const std::vector<IniEntry> saved = read_ini(saved_config, "the checkpoint's settings");
+  std::string text;
+  for (const Setting& setting : train_settings()) {
+    const auto before = saved_value(saved, setting.name);
+    const std::string now = setting.get(config);
+    if (!setting.part_of_hash || !before || *before == now) continue;
+    text += fmt::format("{}{} {} -> {}", text.empty() ? "" : ", ", setting.name, shown(*before), shown(now));
+  }
+  return text;
 }
 
 }  // namespace trireme

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "src/checkpoint/checkpoint.h"
 #include "src/train/config.h"
@@ -24,8 +25,13 @@ struct ResumeFacts {
   std::string graph_text;
   std::uint64_t dataset_fingerprint = 0, seed = 0;
   std::int64_t global_batch = 0;
+  std::string last_batch, order;  ///< as the settings spell them
 };
 /// Status 78 naming the first that differs. `path` is the checkpoint's.
 void check_resume_fits(const Checkpoint& header, const ResumeFacts& facts, const std::string& path);
+
+/// The settings of the run that differ from those in a checkpoint's config text, "lr 0.1 -> 0.01, ..."; empty
+/// if none does. Paths and settings of the machine may differ and are left out.
+std::string settings_changed_since(std::string_view saved_config, const TrainConfig& config);
 
 }  // namespace trireme

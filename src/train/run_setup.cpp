@@ -11,6 +11,8 @@ namespace {
 
 using Timeout = std::chrono::duration<double>;
 
+constexpr const char* kSettingsFact = "the settings";
+
 BatchPlan plan_batches(const TrainConfig& config, const World& world, std::int64_t num_samples) {
   BatchPlan plan;
   plan.num_samples = num_samples;
@@ -45,7 +47,7 @@ std::optional<LoadedCheckpoint> share_resumed(const TrainConfig& config, const W
 StartFacts start_facts(const TrainConfig& config, const RunSetup& setup) {
   const std::uint64_t position =
       setup.resumed ? static_cast<std::uint64_t>(setup.resumed->state.position.step) : 0;
-  return {{"the settings", config_hash(config)},
+  return {{kSettingsFact, config_hash(config)},
           {"the training data", setup.train->info().fingerprint},
           {"the validation data", setup.validation ? setup.validation->info().fingerprint : 0},
           {"the network", xxh3(setup.graph.text())},
@@ -58,6 +60,10 @@ void check_against_other_ranks(const TrainConfig& config, const World& world, Ru
   const std::vector<std::string> texts =
       world.all().allgather_text(start_facts_text(world.host(), start_facts(config, setup)), timeout,
                                  "all ranks to have opened their data");
+  // The long texts are gathered only when it is known, on all ranks alike, that something in them differs.
+  if (const auto difference = first_difference(texts); difference && difference->name == kSettingsFact)
+    check_same_settings(world.all().allgather_text(shared_settings_text(world.host(), config), timeout,
+                                                   "all ranks' settings"));
   check_same_start(texts);
   for (const std::string& text : texts) setup.hosts.push_back(text.substr(0, text.find('\n')));
 }
@@ -85,10 +91,13 @@ RunSetup set_up_run(const TrainConfig& config, const World& world, Timeout timeo
   setup.last_step = setup.schedule.total_steps;
   if (config.steps > 0) setup.last_step = std::min(setup.last_step, config.steps);
   setup.resumed = share_resumed(config, world, timeout);
-  if (setup.resumed)
+  if (setup.resumed) {
     check_resume_fits(setup.resumed->state,
-                      {setup.graph.text(), info.fingerprint, config.seed, setup.batches.global_batch},
+                      {setup.graph.text(), info.fingerprint, config.seed, setup.batches.global_batch,
+                       config.last_batch, config.order},
                       setup.resumed->path);
+    setup.settings_changed = settings_changed_since(setup.resumed->state.config_text, config);
+  }
   check_against_other_ranks(config, world, setup, timeout);
   return setup;
 }

@@ -119,7 +119,7 @@ std::string start_facts_text(const std::string& host, const StartFacts& facts) {
   return text;
 }
 
-void check_same_start(const std::vector<std::string>& texts) {
+std::optional<StartDifference> first_difference(const std::vector<std::string>& texts) {
   const std::vector<std::string> first = split(texts[0], '\n');
   for (std::size_t rank = 1; rank < texts.size(); ++rank) {
     const std::vector<std::string> other = split(texts[rank], '\n');
@@ -127,13 +127,37 @@ void check_same_start(const std::vector<std::string>& texts) {
     for (std::size_t i = 1; i < first.size(); ++i) {
       if (other[i] == first[i]) continue;
       const std::size_t equals = first[i].find('=');
-      throw make_error(Status::configuration, "ranks differ in {}: rank 0 has {}, rank {} has {}",
-                       first[i].substr(0, equals), first[i].substr(equals + 1), rank,
-                       other[i].substr(equals + 1))
-          .at(fmt::format("hosts {} and {}", first[0], other[0]))
-          .hint("give all ranks the same program, files, settings and environment");
+      return StartDifference{first[i].substr(0, equals), first[i].substr(equals + 1),
+                             other[i].substr(equals + 1), rank,
+                             fmt::format("hosts {} and {}", first[0], other[0])};
     }
   }
+  return std::nullopt;
+}
+
+void check_same_start(const std::vector<std::string>& texts) {
+  if (const auto found = first_difference(texts))
+    throw make_error(Status::configuration, "ranks differ in {}: rank 0 has {}, rank {} has {}", found->name,
+                     found->value_on_rank_0, found->rank, found->value)
+        .at(found->hosts)
+        .hint("give all ranks the same program, files, settings and environment");
+}
+
+std::string shared_settings_text(const std::string& host, const TrainConfig& config) {
+  std::string text = host;
+  for (const Setting& setting : train_settings())
+    if (setting.part_of_hash) text += fmt::format("\n{}={}", setting.name, setting.get(config));
+  return text;
+}
+
+void check_same_settings(const std::vector<std::string>& texts) {
+  const auto shown = [](const std::string& value) { return value.empty() ? "none" : value; };
+  if (const auto found = first_difference(texts))
+    throw make_error(Status::configuration,
+                     "ranks differ in the settings: {} is {} on rank 0 and {} on rank {}", found->name,
+                     shown(found->value_on_rank_0), shown(found->value), found->rank)
+        .at(found->hosts)
+        .hint("give all ranks the same flags, TRIREME_* variables and ini file");
 }
 
 }  // namespace trireme

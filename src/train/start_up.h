@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,7 +57,20 @@ int choose_loader_threads(int wanted, const CorePlan& cores);
 using StartFacts = std::vector<std::pair<std::string, std::uint64_t>>;
 /// One rank's facts as text and its host.
 std::string start_facts_text(const std::string& host, const StartFacts& facts);
+
+struct StartDifference {
+  std::string name, value_on_rank_0, value;
+  std::size_t rank = 0;  ///< the first that has it otherwise than rank 0
+  std::string hosts;     ///< "hosts a and b"
+};
+/// The first fact that differs among start_facts_text of all ranks.
+std::optional<StartDifference> first_difference(const std::vector<std::string>& texts);
 /// Status 78 naming the first fact that differs and the first rank that has it otherwise. `texts` is by rank.
 void check_same_start(const std::vector<std::string>& texts);
+
+/// One rank's host and those of its settings that must be equal on all ranks.
+std::string shared_settings_text(const std::string& host, const TrainConfig& config);
+/// Status 78 naming the first setting that differs, with both values. `texts` is by rank.
+void check_same_settings(const std::vector<std::string>& texts);
 
 }  // namespace trireme

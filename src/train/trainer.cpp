@@ -81,6 +81,15 @@ Trainer::~Trainer() = default;
 
 Status Trainer::run(Metrics& metrics) {
   metrics_ = &metrics;
+  try {
+    return train();
+  } catch (const Error& error) {
+    report_failure(error.status());
+    throw;
+  }
+}
+
+Status Trainer::train() {
   if (world_.rank() == 0) store_.emplace(config_.output, static_cast<int>(config_.keep));
   report_start();
   const bool missed_evaluation = eval_cadence_.due_at(position_.step) && !known_top1_;

@@ -35,10 +35,12 @@ class Trainer {
 
   /// Trains to the end, or until all ranks have agreed to stop and the state is saved. The run folder must be
   /// there.
+  /// An Error is logged as the run's end before it goes on.
   Status run(Metrics& metrics);
 
  private:
   // trainer.cpp: the loop
+  Status train();
   void make_loaders();
   void start_epoch();
   StepTotals train_step();
@@ -52,6 +54,7 @@ class Trainer {
   void report_start();
   void report_step(const StepTotals& totals);
   void report_end(Status status);
+  void report_failure(Status status) noexcept;
   Rates rates() const;
   // trainer_state.cpp: evaluation, checkpoints, and faults
   void restore_or_draw_parameters();

@@ -44,7 +44,9 @@ void Trainer::report_start() {
   if (!setup_.validation) metrics_->say("no --val: nothing is evaluated");
   if (position_.step > 0)
     metrics_->say(fmt::format("resumed from {} at step {}", saved_path_, position_.step));
-  else if (config_.resume == "auto")
+  if (!setup_.settings_changed.empty())
+    metrics_->say("resumed with other settings than saved: " + setup_.settings_changed);
+  if (position_.step == 0 && config_.resume == "auto")
     metrics_->say("--resume auto: no checkpoint yet, the run begins");
   if (const TimeLimit& limit = stop_request_.limit(); limit.seconds > 0)
     metrics_->say(
@@ -105,6 +107,13 @@ void Trainer::report_end(Status status) {
   metrics_->say(fmt::format("run folder {}: log.jsonl, config.ini, {}", config_.output,
                             std::filesystem::path(saved_path_).lexically_relative(config_.output).string()));
   metrics_->end(status, position_.step, run_clock_.seconds());
+}
+
+void Trainer::report_failure(Status status) noexcept {
+  try {
+    metrics_->end(status, position_.step, run_clock_.seconds());
+  } catch (...) {  // what ended the run matters more than a log that cannot be written
+  }
 }
 
 }  // namespace trireme

@@ -45,10 +45,11 @@ Status run_training(const TrainConfig& config, World& world, const LaunchFacts& 
   Trainer trainer(config, world, cores, setup, stop_request);
 
   // Only now is it sure that the run begins: a mistake in the settings leaves no folder behind.
+  Descriptor lock;
   std::optional<Console> console;
   std::optional<JsonLog> json_log;
   if (speaks) {
-    prepare_run_folder(config);
+    lock = prepare_run_folder(config);
     console.emplace(stdout, output_is_terminal(!launch.launcher.empty()));
     json_log.emplace(log_files(config));
   }

@@ -216,6 +216,19 @@ TEST_F(Run, ALossThatIsNotFiniteNamesStepAndLayer) {
   EXPECT_EQ(status_of(config, &message), Status::configuration);
   EXPECT_NE(message.find("not finite at step"), std::string::npos) << message;
   EXPECT_NE(message.find("first non-finite value in"), std::string::npos) << message;
+  if (world().rank() != 0) return;
+  const std::vector<json> ends = events(config, "end");
+  ASSERT_EQ(ends.size(), 1U);
+  EXPECT_EQ(ends[0].at("status"), static_cast<int>(Status::configuration));
+}
+
+TEST_F(Run, SettingsThatDifferAreNamed) {
+  if (world().size() == 1) GTEST_SKIP() << "there is no other rank";
+  TrainConfig config = small_run("run");
+  config.lr = world().rank() == 1 ? 0.25 : 0.5;
+  std::string message;
+  EXPECT_EQ(status_of(config, &message), Status::configuration);
+  EXPECT_NE(message.find("lr is 0.5 on rank 0 and 0.25 on rank 1"), std::string::npos) << message;
 }
 
 TEST_F(Run, FewerSamplesPerStepThanRanksWorks) {

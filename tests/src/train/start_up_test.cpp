@@ -103,13 +103,63 @@ TEST(SameStart, NamesTheFirstFactAndRankThatDiffer) {
   EXPECT_NE(message.find("hosts a and c"), std::string::npos) << message;
 }
 
+TEST(SameSettings, NamesTheFirstOneThatDiffersWithBothValues) {
+  TrainConfig config = default_train_config();
+  const std::string first = shared_settings_text("a", config);
+  config.threads = 7;  // each rank's own business
+  const std::string same = shared_settings_text("b", config);
+  EXPECT_EQ(status_of([&] { check_same_settings({first, same}); }), Status::ok);
+  config.seed = 2;
+  config.log_every = 7;
+  std::string message;
+  EXPECT_EQ(status_of(
+                [&] {
+                  check_same_settings({first, same, shared_settings_text("c", config)});
+                },
+                &message),
+            Status::configuration);
+  EXPECT_NE(message.find("ranks differ in the settings: seed is 0 on rank 0 and 2 on rank 2"),
+            std::string::npos)
+      << message;
+}
+
+TEST(ResumeFits, NamesSettingsThatChangeWhatAStepHolds) {
+  TrainConfig config = default_train_config();
+  config.order = "blocks:4";
+  Checkpoint header;
+  header.config_text = config_text(config) + "setting-of-another-version=1\n";
+  ResumeFacts facts{"", 0, 0, 0, "drop", "blocks:4"};
+  const auto message_of = [&] {
+    std::string message;
+    const Status status = status_of([&] { check_resume_fits(header, facts, "step-1.h5"); }, &message);
+    EXPECT_EQ(status, message.empty() ? Status::ok : Status::configuration);
+    return message;
+  };
+  EXPECT_EQ(message_of(), "");
+  facts.last_batch = "keep";
+  EXPECT_NE(message_of().find("--last-batch drop"), std::string::npos) << message_of();
+  facts.last_batch = "drop";
+  facts.order = "full";
+  EXPECT_NE(message_of().find("--order blocks:4"), std::string::npos) << message_of();
+}
+
+TEST(ResumeFits, OtherSettingsThatChangedAreTold) {
+  TrainConfig config = default_train_config();
+  const std::string saved = config_text(config);
+  config.threads = 3;
+  EXPECT_EQ(settings_changed_since(saved, config), "");
+  config.lr = 0.01;
+  config.augment = "none";
+  EXPECT_EQ(settings_changed_since(saved, config), "augment auto -> none, lr 0.1 -> 0.01");
+}
+
 TEST(ResumeFits, NamesWhatDiffers) {
   Checkpoint header;
   header.graph_text = "g";
   header.dataset_fingerprint = 1;
   header.position.seed = 2;
   header.position.global_batch = 128;
-  const ResumeFacts same{"g", 1, 2, 128};
+  const ResumeFacts same{"g", 1, 2, 128, "drop", "full"};
   const auto message_of = [&](ResumeFacts facts) {
     std::string message;
     const Status status = status_of([&] { check_resume_fits(header, facts, "step-1.h5"); }, &message);
@@ -117,10 +167,10 @@ TEST(ResumeFits, NamesWhatDiffers) {
     return message;
   };
   EXPECT_EQ(message_of(same), "");
-  EXPECT_NE(message_of({"h", 1, 2, 128}).find("network"), std::string::npos);
-  EXPECT_NE(message_of({"g", 9, 2, 128}).find("training data"), std::string::npos);
-  EXPECT_NE(message_of({"g", 1, 3, 128}).find("--seed 2"), std::string::npos);
-  EXPECT_NE(message_of({"g", 1, 2, 64}).find("--global-batch 128"), std::string::npos);
+  EXPECT_NE(message_of({"h", 1, 2, 128, "drop", "full"}).find("network"), std::string::npos);
+  EXPECT_NE(message_of({"g", 9, 2, 128, "drop", "full"}).find("training data"), std::string::npos);
+  EXPECT_NE(message_of({"g", 1, 3, 128, "drop", "full"}).find("--seed 2"), std::string::npos);
+  EXPECT_NE(message_of({"g", 1, 2, 64, "drop", "full"}).find("--global-batch 128"), std::string::npos);
 }
 
 TEST(CheckpointHeader, CarriesEveryValueExactly) {
@@ -149,12 +199,27 @@ TEST(CheckpointHeader, CarriesEveryValueExactly) {
   EXPECT_EQ(read.dataset_fingerprint, header.dataset_fingerprint);
 }
 
+TEST(RunFolder, TakesOneTrainingAtATime) {
+  const TemporaryFolder folder;
+  TrainConfig config = default_train_config();
+  config.output = folder / "run";
+  config.resume = "auto";
+  {
+    const Descriptor lock = prepare_run_folder(config);
+    std::string message;
+    EXPECT_EQ(status_of([&] { const Descriptor second = prepare_run_folder(config); }, &message),
+              Status::cannot_create);
+    EXPECT_NE(message.find("another training writes to " + config.output), std::string::npos) << message;
+  }
+  EXPECT_EQ(status_of([&] { const Descriptor lock = prepare_run_folder(config); }), Status::ok);
+}
+
 TEST(RunFolder, IsMadeOnceAndThenOnlyResumed) {
   const TemporaryFolder folder;
   TrainConfig config = default_train_config();
   config.output = folder / "new/run";
   refuse_existing_run(config);
-  prepare_run_folder(config);
+  { const Descriptor lock = prepare_run_folder(config); }
   std::string message;
   EXPECT_EQ(status_of([&] { refuse_existing_run(config); }, &message), Status::cannot_create);
   EXPECT_NE(message.find("--resume auto"), std::string::npos) << message;
