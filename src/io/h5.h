@@ -58,7 +58,8 @@ concept H5Number =
 
 enum class H5Element { u8, integer, real, text, other };
 
-/// One open dataset; lives no longer than its file. The shape is cut off at Shape::kMaxRank (65 beyond).
+/// One open dataset; lives no longer than its file. The shape is cut off at Shape::kMaxRank (65 beyond). 65
+/// too where it is compressed by a filter that HDF5 does not have.
 class H5Dataset {
  public:
   const std::string& name() const { return name_; }

@@ -60,6 +60,26 @@ std::optional<std::uint64_t> address_of(hid_t dataset) {
   return address;
 }
 
+// At opening, because HDF5 speaks of plugin paths once it comes to reading.
+void check_filters(hid_t dataset, const std::string& path, const std::string& name) {
+  const H5Handle creation(H5Dget_create_plist(dataset), h5::close_plist);
+  const int count =
+      creation && H5Pget_layout(creation.get()) == H5D_CHUNKED ? H5Pget_nfilters(creation.get()) : 0;
+  for (int i = 0; i < count; ++i) {
+    char filter_name[64] = "";
+    unsigned flags = 0;
+    std::size_t values = 0;
+    const H5Z_filter_t filter = H5Pget_filter2(creation.get(), static_cast<unsigned>(i), &flags, &values,
+                                               nullptr, sizeof filter_name, filter_name, nullptr);
+    if (filter < 0 || H5Zfilter_avail(filter) > 0) continue;
+    throw make_error(Status::bad_data, "the file uses HDF5 filter {} ({}), which this HDF5 does not have",
+                     filter_name[0] == '\0' ? "without a name" : filter_name, filter)
+        .at(name)
+        .at(path)
+        .hint("repack with gzip or none");
+  }
+}
+
 H5Handle row_selection(hid_t dataset, const Shape& shape, std::int64_t first, std::int64_t count) {
   H5Handle space(H5Dget_space(dataset), h5::close_space);
   std::vector<hsize_t> start(static_cast<std::size_t>(shape.rank()), 0);
@@ -90,6 +110,7 @@ H5Dataset::H5Dataset(std::string file, std::string name, H5Handle handle)
   shape_ = h5::shape_of_space(space.get(), file_, name_);
   const H5Handle type(H5Dget_type(handle_.get()), h5::close_type);
   element_ = element_of(type.get());
+  check_filters(handle_.get(), file_, name_);
   address_ = address_of(handle_.get());
 }
 
