@@ -106,8 +106,8 @@ void Loader::Impl::start(std::uint32_t epoch, std::int64_t first, std::int64_t c
   const Deadline deadline(options_.timeout);
   if (!batch_ready_.wait_until(lock, deadline.end(), [&] { return busy_workers_ == 0; }))
     throw make_error(Status::io_error,
-                     "data loader: a sample of epoch {} was still being read after {:.1f} s", epoch_,
-                     deadline.seconds_waited())
+                     "data loader: a sample of epoch {} was still being read after {:.1f} s",
+                     std::int64_t{epoch_} + 1, deadline.seconds_waited())
         .at(filler_.dataset().info().name)
         .hint("check the file system, or raise --timeout");
   abandon_ = false;

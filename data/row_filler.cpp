@@ -24,7 +24,7 @@ void clear_row(const Batch& batch, std::int64_t row) {
 }  // namespace
 
 std::string batch_place(std::int64_t batch, std::uint32_t epoch) {
-  return fmt::format("batch {} of epoch {}", batch, epoch);
+  return fmt::format("batch {} of epoch {}", batch + 1, std::int64_t{epoch} + 1);
 }
 
 RowFiller::RowFiller(const Dataset& dataset, const Sampler& sampler, Transform transform)
@@ -45,9 +45,8 @@ RowError RowFiller::fill(const Chunk& chunk, const std::atomic<bool>& abandon, S
       continue;
     }
     const std::int64_t sample = sampler_.sample_at(chunk.epoch, chunk.slot->request.range.begin + row);
-    std::optional<Error> error =
-        error_of([&] { fill_row(batch, row, sample, chunk.epoch, scratch); },
-                 [&] { return fmt::format("sample {}, {}", sample, batch_place(batch.index, chunk.epoch)); });
+    std::optional<Error> error = error_of([&] { fill_row(batch, row, sample, chunk.epoch, scratch); },
+                                          [&] { return batch_place(batch.index, chunk.epoch); });
     if (error) return {std::move(error), row};
   }
   return {};

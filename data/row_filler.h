@@ -26,7 +26,7 @@ std::optional<Error> error_of(const Work& work, const Place& place) {
   }
 }
 
-/// "batch 17 of epoch 3"
+/// "batch 17 of epoch 3"; messages count both from 1, the arguments from 0
 std::string batch_place(std::int64_t batch, std::uint32_t epoch);
 
 /// Rows of a batch that a loader's worker takes at once.

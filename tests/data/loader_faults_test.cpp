@@ -41,7 +41,9 @@ TEST(Loader, an_error_comes_at_its_batch_and_names_the_sample) {
     scene.dataset.on_read = [&](std::int64_t sample) {
       if (sample == first_bad) std::this_thread::sleep_for(milliseconds(30));  // the later row fails first
       if (damaged && (sample == first_bad || sample == second_bad))
-        throw make_error(Status::bad_data, "the picture is damaged").hint("pack it again");
+        throw make_error(Status::bad_data, "the picture is damaged")
+            .at("sample " + std::to_string(sample) + " of fake.h5")
+            .hint("pack it again");
     };
     const auto loader = scene.make();
     loader->start(3, 0, scene.batches(), scene.requests());
@@ -56,10 +58,10 @@ TEST(Loader, an_error_comes_at_its_batch_and_names_the_sample) {
         FAIL() << "no error";
       } catch (const Error& error) {
         EXPECT_EQ(error.status(), Status::bad_data);
-        EXPECT_THAT(error.what(),
-                    testing::AllOf(testing::StartsWith("the picture is damaged: sample " +
-                                                       std::to_string(first_bad) + ", batch 3 of epoch 3"),
-                                   testing::HasSubstr("pack it again")));
+        EXPECT_THAT(error.what(), testing::AllOf(testing::StartsWith("the picture is damaged: sample " +
+                                                                     std::to_string(first_bad) +
+                                                                     " of fake.h5, batch 4 of epoch 4"),
+                                                 testing::HasSubstr("pack it again")));
       }
     }
     damaged = false;
@@ -78,7 +80,7 @@ TEST(Loader, other_exceptions_become_errors_too) {
   } catch (const Error& error) {
     EXPECT_EQ(error.status(), Status::internal);
     EXPECT_THAT(error.what(),
-                testing::AllOf(testing::HasSubstr("odd"), testing::HasSubstr("batch 0 of epoch 0")));
+                testing::AllOf(testing::HasSubstr("odd"), testing::HasSubstr("batch 1 of epoch 1")));
   }
 }
 
@@ -129,7 +131,7 @@ TEST(Loader, a_late_batch_is_an_error_that_names_it_and_polls_go_on) {
     ADD_FAILURE() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.status(), Status::io_error);
-    EXPECT_THAT(error.what(), testing::AllOf(testing::HasSubstr("data loader: batch 2 of epoch 3"),
+    EXPECT_THAT(error.what(), testing::AllOf(testing::HasSubstr("data loader: batch 3 of epoch 4"),
                                              testing::HasSubstr("fake.h5")));
   }
   EXPECT_GE(watch.seconds(), 0.3);
@@ -140,7 +142,7 @@ TEST(Loader, a_late_batch_is_an_error_that_names_it_and_polls_go_on) {
     ADD_FAILURE() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.status(), Status::io_error);
-    EXPECT_THAT(error.what(), testing::HasSubstr("epoch 3"));
+    EXPECT_THAT(error.what(), testing::HasSubstr("epoch 4"));
   }
   gate.open();
 }
