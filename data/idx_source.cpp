@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <set>
+#include <string_view>
 
 #include "data/pack_source.h"
 #include "src/core/error.h"
@@ -66,7 +68,10 @@ IdxFile read_idx(const std::string& path) {
   IdxFile file{path, {}, {}};
   std::array<std::uint8_t, 4> word{};
   if (reader.read(word.data(), 4) != 4 || word[0] != 0 || word[1] != 0 || word[2] != 8)
-    throw not_idx(path, "wrong first bytes");
+    throw not_idx(path, "wrong first bytes")
+        .hint(
+            "a source is a folder with one folder of pictures for each class, or an idx file (MNIST's "
+            "format)");
   const int rank = word[3];
   if (rank != 1 && rank != 3 && rank != 4)
     throw not_idx(path, "neither 1 (labels) nor 3 or 4 dimensions (pictures)");
@@ -167,6 +172,9 @@ class IdxSource final : public PackSource {
     class_names_ = names;
     if (names.empty())
       for (std::size_t i = 0; i < needed; ++i) class_names_.push_back(std::to_string(i));
+    const std::set<std::string_view> different(class_names_.begin(), class_names_.end());
+    if (different.size() < class_names_.size())
+      throw make_error(Status::configuration, "a class name is given twice: {}", fmt::join(names, ", "));
     if (class_names_.size() < needed)
       throw make_error(Status::bad_data, "label {} but only {} class names", needed - 1, names.size())
           .at(labels_path);

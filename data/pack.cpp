@@ -102,6 +102,7 @@ class Pack {
   void choose_shape() {
     PictureShape first_shape;
     std::int64_t first = -1;
+    bool equal = true;
     for (std::int64_t i = 0; i < source_->size(); ++i) {
       if (!is_kept(i)) continue;
       const PictureShape shape = stored_shape(i);
@@ -109,15 +110,15 @@ class Pack {
         first = i;
         first_shape = shape;
       }
-      if (options_.encode == Encoding::raw &&
-          (shape.height != first_shape.height || shape.width != first_shape.width))
+      if (shape.height == first_shape.height && shape.width == first_shape.width) continue;
+      equal = false;
+      if (options_.encode == Encoding::raw)
         throw make_error(Status::bad_data, "pictures differ in size: {}x{} here, {}x{} in {}", shape.height,
                          shape.width, first_shape.height, first_shape.width, source_->place(first))
             .at(source_->place(i))
             .hint("--resize N --crop N or --size HxW makes them equal; --encode jpeg keeps them as they are");
     }
-    const bool raw = options_.encode == Encoding::raw;
-    summary_.sample_shape = Shape{raw ? first_shape.height : 0, raw ? first_shape.width : 0, channels_};
+    summary_.sample_shape = Shape{equal ? first_shape.height : 0, equal ? first_shape.width : 0, channels_};
   }
 
   // Every candidate has its place whether others are skipped or not. A split takes of each class the ones
@@ -162,9 +163,11 @@ class Pack {
   void make_writers() {
     std::vector<std::string> paths{options_.output};
     if (options_.split) paths.push_back(split_path(options_.output, options_.split->name));
+    const Shape file_shape =
+        options_.encode == Encoding::raw ? summary_.sample_shape : Shape{0, 0, channels_};
     for (const std::string& path : paths)
-      writers_.push_back(std::make_unique<DatasetWriter>(path, options_.encode, summary_.sample_shape,
-                                                         source_->class_names()));
+      writers_.push_back(
+          std::make_unique<DatasetWriter>(path, options_.encode, file_shape, source_->class_names()));
   }
 
   PackedSample make_sample(std::int64_t candidate) const {

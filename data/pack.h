@@ -70,7 +70,7 @@ struct PackedFile {
 struct PackSummary {
   std::vector<PackedFile> files;  ///< OUTPUT, then the split's file
   std::vector<std::string> class_names;
-  Shape sample_shape;  ///< [H,W,C]; jpeg: [0,0,C]
+  Shape sample_shape;  ///< [H,W,C]; [0,0,C] where sizes vary (jpeg)
   Encoding encoding = Encoding::raw;
   std::int64_t skipped = 0;
   std::vector<std::string> skipped_examples;  ///< "path: reason", at most ten, in order

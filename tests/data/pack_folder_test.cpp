@@ -129,6 +129,17 @@ TEST_F(PackFolder, GreyAmongRgbBecomesRgb) {
   for (std::size_t i = 0; i < 27; ++i) EXPECT_EQ(images[i], grey.pixels[i / 3]);
 }
 
+TEST_F(PackFolder, JpegPicturesOfOneSizeAreSummedUpWithIt) {
+  add("a/1.png", make_picture(20, 10, 3, 1));
+  add("a/2.png", make_picture(30, 40, 3, 2));
+  PackOptions pack = options();
+  pack.encode = Encoding::jpeg;
+  pack.size = PackSize{16, 24};
+  EXPECT_EQ(pack_dataset(pack).sample_shape, (Shape{16, 24, 3}));
+  EXPECT_THAT(H5File::open_read(pack.output).read_attribute_array<std::int64_t>("sample_shape"),
+              ElementsAre(0, 0, 3));
+}
+
 TEST_F(PackFolder, JpegBytesAreKeptUntouched) {
   const Bytes small = jpeg_of(make_picture(20, 10, 3, 1)), large = jpeg_of(make_picture(30, 40, 1, 2));
   const Picture png = make_picture(16, 16, 3, 3);

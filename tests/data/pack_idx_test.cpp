@@ -83,6 +83,10 @@ TEST_F(PackIdx, ClassNamesMayBeGiven) {
   EXPECT_THAT(pack(sources, {"shirt", "shoe", "bag", "hat"}).class_names,
               ElementsAre("shirt", "shoe", "bag", "hat"));
   EXPECT_EQ(error_of([&] { pack(sources, {"shirt", "shoe"}); }).status(), Status::bad_data);
+  EXPECT_EQ(error_of([&] {
+              pack(sources, {"shirt", "shoe", "shirt", "hat"});
+            }).status(),
+            Status::configuration);
 }
 
 TEST_F(PackIdx, ColourFilesHaveFourDimensions) {

@@ -157,6 +157,11 @@ TEST_F(PackFolder, WrongSourcesAndOptionsHaveTheirStatus) {
   pack.format = PackFormat::folder;
   EXPECT_EQ(error_of([&] { pack_dataset(pack); }).status(), Status::bad_data);
   pack = options();
+  pack.sources = {folder_ / "source/class/1.png"};
+  const Error error = error_of([&] { pack_dataset(pack); });
+  EXPECT_EQ(error.status(), Status::bad_data);
+  EXPECT_THAT(error.what(), AllOf(HasSubstr("folder of pictures for each class"), HasSubstr("idx file")));
+  pack = options();
   pack.size = PackSize{3, 3};
   pack.crop = 2;
   EXPECT_EQ(error_of([&] { pack_dataset(pack); }).status(), Status::configuration);
