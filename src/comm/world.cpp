@@ -30,6 +30,19 @@ std::string processor_name() {
   return {name, static_cast<std::size_t>(length)};
 }
 
+Watchdog::Wait start_of_mpi(Group::Seconds timeout) {
+  return {"MPI to start (MPI_Init)",
+          "a rank did not start or is stopped; look at the processes of the job on its nodes, or give it a "
+          "longer --timeout",
+          read_launch_facts().rank, timeout};
+}
+
+Watchdog::Wait end_of_mpi(int rank) {
+  return {"MPI to end (MPI_Finalize)",
+          "another rank is stopped or has lost its connection; this rank had done its work", rank,
+          std::chrono::seconds(30)};
+}
+
 }  // namespace
 
 std::string mpi_library_name() {
@@ -59,15 +72,28 @@ World::Init::~Init() {
   if (owns_mpi && std::uncaught_exceptions() == 0) MPI_Finalize();
 }
 
-World::World(int& argc, char**& argv)
-    : init_(argc, argv), all_(duplicate_world()), node_(split_by_node()), host_(processor_name()) {
+World::World(int& argc, char**& argv, Group::Seconds timeout)
+    : watchdog_(start_of_mpi(timeout)),
+      init_(argc, argv),
+      all_(duplicate_world()),
+      node_(split_by_node()),
+      host_(processor_name()) {
+  watchdog_.reset();
   rank_ = all_.rank();
   size_ = all_.size();
   local_rank_ = node_.rank();
   local_size_ = node_.size();
 }
 
-World::~World() = default;
+World::~World() {
+  // What this process has printed is not lost if the others do not let it finalize.
+  std::fflush(stdout);
+  try {
+    watchdog_.emplace(end_of_mpi(rank_));
+  } catch (const std::exception&) {
+    // Without another thread the wait has no deadline, which is no reason to fail now.
+  }
+}
 
 void World::abort(Status status) const {
   const int code = static_cast<int>(status);

@@ -6,9 +6,11 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "src/comm/watchdog.h"
 #include "src/core/error.h"
 
 namespace trireme {
@@ -59,9 +61,11 @@ std::string mpi_library_name();
 
 /// MPI from init to finalize; if MPI is initialised already, as in tests, finalizing is left to whoever did
 /// that. While an exception unwinds it, it does not finalize: call abort() then. One per process.
+/// Where the other ranks let it wait longer than `timeout` to start, or 30 s to finalize, the process ends
+/// with status 69.
 class World {
  public:
-  World(int& argc, char**& argv);
+  World(int& argc, char**& argv, Group::Seconds timeout = std::chrono::minutes(10));
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
@@ -85,6 +89,7 @@ class World {
     Init& operator=(const Init&) = delete;
     bool owns_mpi = false;
   };
+  std::optional<Watchdog> watchdog_;  // outlives what it watches
   Init init_;
   Group all_, node_;
   int rank_ = 0, size_ = 1, local_rank_ = 0, local_size_ = 1;
