@@ -22,7 +22,7 @@ void check_required(const TrainConfig& config) {
 // What must not be, and what to say then.
 struct Conflict {
   bool is_there;
-  const char* message;
+  std::string message;
 };
 
 }  // namespace
@@ -44,7 +44,8 @@ void check_train_config(const TrainConfig& config) {
       {config.target_accuracy > 0 && config.eval_every.unit == Interval::Unit::never,
        "--target-accuracy needs --eval-every other than never"},
       {config.max_time_seconds > 0 && config.max_time_seconds <= config.grace_seconds,
-       "--max-time must be longer than --grace"},
+       fmt::format("--max-time must be longer than --grace, which is {}",
+                   duration_text(config.grace_seconds))},
   };
   for (const Conflict& conflict : conflicts)
     if (conflict.is_there) throw Error(Status::configuration, conflict.message);

@@ -24,6 +24,8 @@ bool is_decoration(std::string_view line) {
 }  // namespace
 
 std::vector<IniEntry> read_ini(std::string_view text, std::string_view file_name) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // some editors begin UTF-8 with it
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   std::vector<IniEntry> entries;
   int number = 0;
   for (const std::string& raw_line : split(text, '\n')) {

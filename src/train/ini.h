@@ -12,9 +12,9 @@ struct IniEntry {
   std::string place;  ///< "run.ini:3"
 };
 
-/// Reads "key = value" lines. Empty lines, whole-line comments (# or ;) and [section] headings are skipped;
-/// the value is the rest of the line. Status 78 with file and line for anything else and for a key that
-/// stands twice.
+/// Reads "key = value" lines. Empty lines, whole-line comments (# or ;) and [section] headings are skipped,
+/// as is a byte order mark; the value is the rest of the line. Status 78 with file and line for anything else
+/// and for a key that stands twice.
 std::vector<IniEntry> read_ini(std::string_view text, std::string_view file_name);
 
 }  // namespace trireme

@@ -13,6 +13,12 @@ bool is_word(std::string_view text, std::string_view word) {
   return !word.empty() && text == word;
 }
 
+// Digits only, which can only be wrong by their number.
+bool is_long_number(std::string_view text) {
+  if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 template <typename T>
 std::string range_text(T least, T most, bool open) {
   const bool bounded = most < std::numeric_limits<T>::max();
@@ -26,6 +32,8 @@ std::string range_text(T least, T most, bool open) {
 std::int64_t Integer::read(std::string_view text) const {
   if (is_word(text, zero_word)) return 0;
   const std::optional<std::int64_t> value = parse_int(text);
+  if (!value && is_long_number(text))
+    throw bad_value("'{}' is out of range: from {} to {}", text, least, most);
   if (!value) throw bad_value("'{}' is not a whole number", text);
   if (*value == 0 && !zero_word.empty()) return 0;
   if (*value < least || *value > most)

@@ -13,6 +13,8 @@ namespace {
 // A C signal handler gets no argument of ours: what it writes must be reachable from here.
 volatile sig_atomic_t first_signal = 0;
 volatile sig_atomic_t first_second = 0;
+// Only objects outside of all others forget what came before them.
+int objects = 0;
 
 sig_atomic_t steady_seconds() {
   timespec now{};
@@ -37,7 +39,7 @@ void on_signal(int signal_number) {
 }  // namespace
 
 StopSignals::StopSignals() {
-  first_signal = 0;
+  if (objects == 0) first_signal = 0;
   struct sigaction action {};
   action.sa_handler = on_signal;
   sigemptyset(&action.sa_mask);
@@ -45,9 +47,11 @@ StopSignals::StopSignals() {
   for (std::size_t i = 0; i < kSignals.size(); ++i)
     if (sigaction(kSignals[i], &action, &before_[i]) != 0)
       throw make_error(Status::internal, "cannot install a handler for {}", name_of(kSignals[i]));
+  ++objects;
 }
 
 StopSignals::~StopSignals() {
+  --objects;
   for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
 }
 

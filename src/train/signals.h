@@ -11,7 +11,8 @@ namespace trireme {
 /// While it lives, SIGTERM, SIGUSR1 and SIGUSR2 only ask for a stop; the training loop acts between steps.
 /// Another of them that comes more than a second later ends the process at once with the signal's default
 /// action (within the second it counts as the same request: schedulers signal processes and groups side by
-/// side). SIGCONT, which schedulers send before SIGTERM, changes nothing. One object at a time.
+/// side). SIGCONT, which schedulers send before SIGTERM, changes nothing. An object inside the life of
+/// another one sees what that has received. For one thread.
 class StopSignals {
  public:
   StopSignals();

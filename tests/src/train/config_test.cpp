@@ -220,6 +220,7 @@ TEST(ConfigMerge, AWrongCommandLineIsStatus64) {
       {{"--lr", "0"}, "--lr: '0' must be above 0"},
       {{"--epochs", "0"}, "--epochs: '0' must be from 1"},
       {{"--epochs", "1.5"}, "--epochs: '1.5' is not a whole number"},
+      {{"--seed", "18446744073709551616"}, "--seed: '18446744073709551616' is out of range: from 0 to "},
       {{"--momentum", "1"}, "--momentum: '1' must be from 0 to"},
       {{"--epoch", "3"}, "unknown flag --epoch\n  hint: did you mean --epochs?"},
       {{"--lr", "1", "--lr", "2"}, "--lr is given twice"},
@@ -279,7 +280,7 @@ TEST(ConfigMerge, SettingsThatDoNotFitEachOtherAreStatus78) {
       {{"--target-accuracy", "0.9"}, "--target-accuracy needs --val"},
       {{"--target-accuracy", "0.9", "--val", "v.h5", "--eval-every", "never"},
        "--target-accuracy needs --eval-every"},
-      {{"--max-time", "30s"}, "--max-time must be longer than --grace"},
+      {{"--max-time", "30s"}, "--max-time must be longer than --grace, which is 1min"},
   };
   for (const UsageCase& c : cases) {
     const Refusal r = refusal([&] { merge(c.flags); });
@@ -320,6 +321,14 @@ TEST(ConfigHash, CountsWhatRanksMustAgreeOn) {
     if (own.contains(setting.name)) {
       EXPECT_FALSE(setting.part_of_hash) << setting.name;
     }
+}
+
+TEST(StartUpTimeout, IsThatOfTheFlagsElseOfTheEnvironmentElseTheDefault) {
+  const char* const environment[] = {"TRIREME_TIMEOUT=7s", "TRIREME_MODEL=lenet", nullptr};
+  const char* const empty[] = {nullptr};
+  EXPECT_EQ(start_up_timeout_seconds({"--timeout", "4s", "--epochs", "3"}, environment), 4);
+  EXPECT_EQ(start_up_timeout_seconds({"--epochs", "3"}, environment), 7);
+  EXPECT_EQ(start_up_timeout_seconds({}, empty), default_train_config().timeout_seconds);
 }
 
 }  // namespace

@@ -22,6 +22,12 @@ TEST(Ini, ReadsKeysWithTheirPlaces) {
   EXPECT_EQ(entries[2].value, "");
 }
 
+TEST(Ini, AByteOrderMarkIsNoPartOfTheFirstKey) {
+  const auto entries = read_ini("\xef\xbb\xbflr=0.1\n", "run.ini");
+  ASSERT_EQ(entries.size(), 1U);
+  EXPECT_EQ(entries[0].key, "lr");
+}
+
 TEST(Ini, RefusesOtherLinesAndDoubledKeys) {
   const auto refusal = [](const char* text) {
     try {

@@ -24,8 +24,10 @@ TEST(Integer, KeepsItsRange) {
   EXPECT_THAT(refusal(kind, "0"), HasSubstr("'0' must be from 1 to 10"));
   EXPECT_THAT(refusal(kind, "11"), HasSubstr("from 1 to 10"));
   EXPECT_THAT(refusal(Integer{1}, "0"), HasSubstr("must be at least 1"));
-  for (const char* text : {"", "abc", "1.0", "1e1", "0x1", " 1", "1 ", "99999999999999999999", "1,000"})
+  for (const char* text : {"", "abc", "1.0", "1e1", "0x1", " 1", "1 ", "1,000", "-"})
     EXPECT_THAT(refusal(kind, text), HasSubstr("is not a whole number")) << text;
+  for (const char* text : {"99999999999999999999", "-99999999999999999999", "+99999999999999999999"})
+    EXPECT_THAT(refusal(kind, text), HasSubstr("is out of range: from 1 to 10")) << text;
 }
 
 TEST(Integer, HasAWordForZero) {

@@ -29,6 +29,21 @@ TEST(StopSignals, TheSameRequestTwiceIsOne) {
   EXPECT_EQ(signals.received(), SIGUSR1);
 }
 
+TEST(StopSignals, AnInnerOneKeepsWhatIsPending) {
+  {
+    const StopSignals outer;
+    raise(SIGUSR1);
+    {
+      const StopSignals inner;
+      EXPECT_EQ(inner.received(), SIGUSR1);
+      raise(SIGUSR2);
+    }
+    raise(SIGUSR2);  // still only a request
+    EXPECT_EQ(outer.received(), SIGUSR1);
+  }
+  EXPECT_EQ(StopSignals().received(), 0);
+}
+
 TEST(StopSignals, OthersAreNotTouchedAndOursAreRestored) {
   struct sigaction before {
   }, after{};
