@@ -63,11 +63,12 @@ std::string eval_help() {
 
 Status run_eval_command(const Invocation& invocation) {
   const EvalConfig config = read_eval_config(invocation.arguments);
-  return run_with_world(invocation, [&](World& world) {
+  const auto body = [&](World& world) {
     check_world_size(world, invocation.launch, config.expect_ranks);
     log::setup(world.rank(), world.size());
     return run_evaluation(config, world, invocation.launch);
-  });
+  };
+  return run_with_world(invocation, body, std::chrono::duration<double>(config.timeout_seconds));
 }
 
 }  // namespace trireme

@@ -8,6 +8,8 @@
 #include <new>
 #include <thread>
 
+#include "src/cli/text.h"
+
 namespace trireme {
 
 namespace {
@@ -24,7 +26,7 @@ void let_rank_zero_speak_first(int rank) {
 }
 
 void say(const Failure& failure, int rank, const std::string& host) {
-  std::string text = fmt::format("trireme: error: {}\n", failure.message);
+  std::string text = fmt::format("trireme: error: {}\n", printable_lines(failure.message));
   if (rank != 0) text = fmt::format("[rank {} on {}] {}", rank, host, text);
   std::fflush(stdout);
   std::fputs(text.c_str(), stderr);
@@ -49,12 +51,12 @@ Failure current_failure() {
 
 void report_failure(const Failure& failure, const LaunchFacts& launch) {
   let_rank_zero_speak_first(launch.rank);
-  if (failure.status == Status::usage && launch.rank != 0) return;
   say(failure, launch.rank, host_name());
 }
 
-Status run_with_world(const Invocation& invocation, const std::function<Status(World& world)>& body) {
-  World world(invocation.argc, invocation.argv);
+Status run_with_world(const Invocation& invocation, const std::function<Status(World& world)>& body,
+                      std::chrono::duration<double> timeout) {
+  World world(invocation.argc, invocation.argv, timeout);
   try {
     return body(world);
   } catch (...) {

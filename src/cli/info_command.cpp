@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
-#include <filesystem>
 
 #include "src/cli/info.h"
 #include "src/core/log.h"
 #include "src/io/h5.h"
+#include "src/io/path.h"
 #include "src/train/flags.h"
 
 namespace trireme {
@@ -30,13 +30,13 @@ void tell_about_file(const InfoRequest& request) {
 }
 
 void tell_about_path(const InfoRequest& request) {
-  if (!std::filesystem::exists(request.path))
+  if (!path_exists(request.path))
     throw make_error(Status::input_missing, "no such file or folder: {}", request.path);
   if (request.digest) {
     std::fputs((digest_text(request.path) + "\n").c_str(), stdout);
     return;
   }
-  if (std::filesystem::is_directory(request.path)) return tell_about_run(request);
+  if (is_folder(request.path)) return tell_about_run(request);
   tell_about_file(request);
 }
 

@@ -22,7 +22,8 @@ std::string classes_text(const DatasetSummary& summary) {
   }
   std::string text = fmt::format("{}:", counts.size());
   for (std::size_t i = 0; i < counts.size(); ++i)
-    text += fmt::format("{} {} {}", i == 0 ? "" : ",", summary.info.class_names[i], count_text(counts[i]));
+    text += fmt::format("{} {} {}", i == 0 ? "" : ",", printable(summary.info.class_names[i]),
+                        count_text(counts[i]));
   return text;
 }
 
@@ -38,7 +39,7 @@ std::string optional_text(const std::optional<double>& value) {
 
 void verify_samples(const std::string& path) {
   const VerifyReport report = verify_dataset(path);
-  for (const std::string& example : report.bad_examples) log::error("{}", example);
+  for (const std::string& example : report.bad_examples) log::error("{}", printable(example));
   if (!report.ok())
     throw make_error(Status::bad_data, "{} of {} are damaged: {}", count_text(report.bad),
                      counted(report.checked, "picture", "pictures"), path);
@@ -51,8 +52,8 @@ void verify_samples(const std::string& path) {
 void tell_about_dataset(const InfoRequest& request) {
   const DatasetSummary summary = describe_dataset(request.path);
   const DatasetInfo& info = summary.info;
-  print_row("dataset",
-            fmt::format("{}, version {}, {}", request.path, summary.version, bytes_text(summary.file_bytes)));
+  print_row("dataset", fmt::format("{}, version {}, {}", printable(request.path), summary.version,
+                                   bytes_text(summary.file_bytes)));
   print_row("pictures",
             fmt::format("{}, {}, {}, {}", count_text(info.num_samples), picture_shape_text(info),
                         info.encoding == Encoding::raw ? "raw" : "jpeg", bytes_text(summary.payload_bytes)));
@@ -68,8 +69,8 @@ void tell_about_checkpoint(const InfoRequest& request) {
   std::int64_t values = 0;
   for (const NamedTensor& tensor : checkpoint.parameters) values += tensor.shape.count();
   const TrainingPosition& at = checkpoint.position;
-  print_row("checkpoint", request.path);
-  print_row("model", fmt::format("{}, {} values in {}", checkpoint.model_name, count_text(values),
+  print_row("checkpoint", printable(request.path));
+  print_row("model", fmt::format("{}, {} values in {}", printable(checkpoint.model_name), count_text(values),
                                  counted(static_cast<std::int64_t>(checkpoint.parameters.size()), "tensor",
                                          "tensors")));
   print_row("position", fmt::format("step {}, epoch {}, {} trained on", at.step, at.epoch,

@@ -9,6 +9,7 @@
 #include "src/core/log.h"
 #include "src/core/parse.h"
 #include "src/io/atomic_file.h"
+#include "src/io/path.h"
 #include "src/train/config.h"
 
 namespace trireme {
@@ -17,11 +18,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+Error unreadable(const fs::path& path, const std::error_code& error) {
+  return make_error(Status::input_missing, "cannot read {}: {}", path.string(), error.message());
+}
+
 // A one-line text file, or a word where there is none yet.
 std::string first_line_or(const fs::path& path, const std::string& otherwise) {
-  if (!fs::exists(path)) return otherwise;
+  if (!path_exists(path.string())) return otherwise;
   const std::string text = read_text(path.string());
-  return text.substr(0, text.find('\n'));
+  return printable(text.substr(0, text.find('\n')));
 }
 
 void print_settings(const fs::path& config_file) {
@@ -30,15 +35,18 @@ void print_settings(const fs::path& config_file) {
   std::string heading = "settings";
   for (const Setting& setting : train_settings()) {
     if (setting.get(config) == setting.get(defaults)) continue;
-    print_row(heading, fmt::format("{}={}", setting.name, setting.get(config)));
+    print_row(heading, fmt::format("{}={}", setting.name, printable(setting.get(config))));
     heading.clear();
   }
 }
 
 std::vector<fs::path> checkpoints_of(const fs::path& run) {
   std::vector<fs::path> files;
-  if (!fs::is_directory(run / "checkpoints")) return files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(run / "checkpoints"))
+  if (!is_folder((run / "checkpoints").string())) return files;
+  std::error_code error;
+  const fs::directory_iterator entries(run / "checkpoints", error);
+  if (error) throw unreadable(run / "checkpoints", error);
+  for (const fs::directory_entry& entry : entries)
     if (entry.path().extension() == ".h5") files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   return files;
@@ -51,7 +59,7 @@ void verify_checkpoints(const fs::path& run) {
     try {
       read_checkpoint(file.string());
     } catch (const Error& error) {
-      log::error("{}", error.what());
+      log::error("{}", printable_lines(error.what()));
       ++bad;
     }
   }
@@ -82,14 +90,18 @@ std::string last_evaluation(std::string_view log) {
 
 void tell_about_run(const InfoRequest& request) {
   const fs::path run = request.path;
-  if (!fs::exists(run / "config.ini"))
+  std::error_code error;
+  const bool is_run = fs::exists(run / "config.ini", error);
+  if (error) throw unreadable(run, error);
+  if (!is_run)
     throw make_error(Status::input_missing, "not the folder of a run, it has no config.ini: {}",
                      request.path);
-  print_row("run", request.path);
+  print_row("run", printable(request.path));
   print_settings(run / "config.ini");
   print_row("latest", first_line_or(run / "latest", "no checkpoint yet"));
   print_row("best", first_line_or(run / "best", "none yet"));
-  const std::string log = fs::exists(run / "log.jsonl") ? read_text((run / "log.jsonl").string()) : "";
+  const std::string log =
+      path_exists((run / "log.jsonl").string()) ? read_text((run / "log.jsonl").string()) : "";
   const std::string evaluation = last_evaluation(log);
   print_row("evaluation", evaluation.empty() ? "none yet" : evaluation);
   if (request.verify) verify_checkpoints(run);

@@ -7,6 +7,31 @@
 
 namespace trireme {
 
+namespace {
+
+std::string escaped(std::string_view text, std::string_view kept) {
+  std::string shown;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool is_control = byte < 0x20 || byte == 0x7f;
+    if (is_control && kept.find(c) == std::string_view::npos)
+      shown += fmt::format("\\x{:02x}", byte);
+    else
+      shown += c;
+  }
+  return shown;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  return escaped(text, "");
+}
+
+std::string printable_lines(std::string_view text) {
+  return escaped(text, "\n");
+}
+
 std::string count_text(std::int64_t count) {
   const std::string digits = std::to_string(count);
   std::string text;

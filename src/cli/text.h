@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as people read them, independent of the locale.
+// Numbers and names as people read them, independent of the locale.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace trireme {
 
+/// The text with its control characters as \xNN, so that names from files cannot steer a terminal.
+std::string printable(std::string_view text);
+/// The same, line ends kept.
+std::string printable_lines(std::string_view text);
 /// "50,000"
 std::string count_text(std::int64_t count);
 /// "146.5 MiB"; whole bytes below 1 KiB

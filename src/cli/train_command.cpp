@@ -4,6 +4,7 @@
 #include "src/cli/command.h"
 #include "src/cli/failure.h"
 #include "src/core/log.h"
+#include "src/train/signals.h"
 #include "src/train/train.h"
 
 namespace trireme {
@@ -20,15 +21,19 @@ std::string train_command_help() {
 }
 
 Status run_train_command(const Invocation& invocation) {
+  // A stop that is asked for while the run still starts is done after its first step.
+  const StopSignals signals;
   // A wrong command line is told before MPI starts: by rank 0 alone, and without the launcher's own
   // complaints.
   check_train_flags(invocation.arguments);
-  return run_with_world(invocation, [&](World& world) {
+  const std::chrono::duration<double> timeout(start_up_timeout_seconds(invocation.arguments, environ));
+  const auto body = [&](World& world) {
     const TrainConfig config = merge_train_config(invocation.arguments, environ);
     check_world_size(world, invocation.launch, config.expect_ranks);
     log::setup(world.rank(), world.size());
     return run_training(config, world, invocation.launch);
-  });
+  };
+  return run_with_world(invocation, body, timeout);
 }
 
 }  // namespace trireme

@@ -99,13 +99,10 @@ class Rank {
 TEST(CommandLine, UnderALauncherRankZeroSpeaksAlone) {
   {
     const Rank first("0");
-    EXPECT_THAT(run_words({"train", "--lr", "abc"}).err, HasSubstr("--lr"));
+    EXPECT_THAT(run_words({"train", "--lr", "abc"}).err, StartsWith("trireme: error: --lr"));
     EXPECT_THAT(run_words({"train", "--help"}).out, HasSubstr("usage"));
   }
   const Rank second("1");
-  const Outcome wrong = run_words({"train", "--lr", "abc"});
-  EXPECT_EQ(wrong.status, 64);
-  EXPECT_EQ(wrong.err + wrong.out, "");
   const Outcome help = run_words({"train", "--help"});
   EXPECT_EQ(help.status, 0);
   EXPECT_EQ(help.err + help.out, "");

@@ -31,5 +31,19 @@ TEST(Failure, EverythingElseIsInternal) {
   EXPECT_EQ(failure_of(5).status, Status::internal);
 }
 
+TEST(ReportFailure, ControlCharactersDoNotReachTheTerminal) {
+  testing::internal::CaptureStderr();
+  report_failure({Status::bad_data, "bad \033[2J\n  hint: none"}, LaunchFacts{});
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "trireme: error: bad \\x1b[2J\n  hint: none\n");
+}
+
+TEST(ReportFailure, AWrongCommandLineOfAnotherRankIsSaid) {
+  testing::internal::CaptureStderr();
+  report_failure({Status::usage, "unknown flag --bogus"}, LaunchFacts{"mpirun (Open MPI)", 1, 2});
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, testing::StartsWith("[rank 1 on "));
+  EXPECT_THAT(said, testing::EndsWith("] trireme: error: unknown flag --bogus\n"));
+}
+
 }  // namespace
 }  // namespace trireme

@@ -207,5 +207,15 @@ TEST(Info, TheLastEvaluationSkipsTornLines) {
       "epoch=3 top1=0.9132 correct=9132 total=10000");
 }
 
+TEST(InfoCommand, AFolderThatCannotBeLookedIntoIsMissingInput) {
+  const TemporaryFolder folder;
+  // No rights stop the superuser, but a link to itself does.
+  std::filesystem::create_symlink("config.ini", folder / "config.ini");
+  const Outcome outcome = run_words({"info", folder / ""});
+  EXPECT_EQ(outcome.status, 66);
+  EXPECT_THAT(outcome.err, HasSubstr("cannot read " + (folder / "")));
+  EXPECT_EQ(run_words({"info", folder / std::string(300, 'x')}).status, 66);
+}
+
 }  // namespace
 }  // namespace trireme

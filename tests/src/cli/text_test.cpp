@@ -24,6 +24,12 @@ TEST(Text, BytesHaveAUnit) {
   EXPECT_EQ(bytes_text(std::uint64_t{3} << 40), "3.0 TiB");
 }
 
+TEST(Text, ControlCharactersAreShownNotObeyed) {
+  EXPECT_EQ(printable("a\033[2Jb\n\x7f c"), "a\\x1b[2Jb\\x0a\\x7f c");
+  EXPECT_EQ(printable("K\u00e4fer"), "K\u00e4fer");
+  EXPECT_EQ(printable_lines("a\r\nb\t"), "a\\x0d\nb\\x09");
+}
+
 TEST(Text, OneIsSingular) {
   EXPECT_EQ(counted(1, "class", "classes"), "1 class");
   EXPECT_EQ(counted(0, "class", "classes"), "0 classes");
