@@ -116,7 +116,7 @@ CheckpointStore::CheckpointStore(std::string run_dir, int keep) : run_dir_(std::
 std::string CheckpointStore::save(const Checkpoint& checkpoint, bool is_best) {
   const std::int64_t step = checkpoint.position.step;
   const std::string relative = relative_path_of(step);
-  const std::string path = (fs::path(run_dir_) / relative).string();
+  std::string path = (fs::path(run_dir_) / relative).string();
   write_checkpoint(path, checkpoint);
   if (is_best) write_text_atomically((fs::path(run_dir_) / "best").string(), relative + "\n");
   write_text_atomically((fs::path(run_dir_) / "latest").string(), relative + "\n");
