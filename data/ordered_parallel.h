@@ -30,6 +30,7 @@ class OrderedParallel {
   void run(const Produce& produce, const Consume& consume) {
     std::vector<std::jthread> workers;
     const StopAtEnd stop_at_end{*this};  // before the threads are joined
+    workers.reserve(static_cast<std::size_t>(threads_));
     for (int i = 0; i < threads_; ++i) workers.emplace_back([&] { work(produce); });
     for (std::int64_t i = 0; i < count_; ++i) {
       consume(i, take(i));
