@@ -70,7 +70,7 @@ DatasetWriter::DatasetWriter(std::string path, Encoding encoding, const Shape& s
       sample_shape_(sample_shape),
       class_names_(std::move(class_names)),
       atomic_(path_),
-      file_(H5File::create(atomic_.temporary_path())),
+      file_(H5File::create(atomic_.temporary_path(), H5Alignment::stripes)),
       stream_(file_) {}
 
 void DatasetWriter::add(const PackedSample& sample) {

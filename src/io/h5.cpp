@@ -20,9 +20,11 @@ namespace {
 constexpr hsize_t kAlignment = hsize_t{1} << 20;
 constexpr hsize_t kAlignedFrom = hsize_t{64} << 10;
 
-H5Handle access_plist() {
+H5Handle access_plist(H5Alignment alignment = H5Alignment::none) {
   H5Handle plist(H5Pcreate(H5P_FILE_ACCESS), h5::close_plist);
-  bool ok = plist && H5Pset_alignment(plist.get(), kAlignedFrom, kAlignment) >= 0;
+  bool ok = static_cast<bool>(plist);
+  if (alignment == H5Alignment::stripes)
+    ok = ok && H5Pset_alignment(plist.get(), kAlignedFrom, kAlignment) >= 0;
 #if H5_VERSION_GE(1, 12, 1) || (H5_VERSION_GE(1, 10, 7) && !H5_VERSION_GE(1, 12, 0))
   // HDF5_USE_FILE_LOCKING, where it is set, overrides this inside HDF5.
   ok = ok && H5Pset_file_locking(plist.get(), false, true) >= 0;
@@ -58,9 +60,9 @@ bool H5Handle::reset() noexcept {
   return close_(std::exchange(id_, -1)) >= 0;
 }
 
-H5File H5File::create(const std::string& path) {
+H5File H5File::create(const std::string& path, H5Alignment alignment) {
   const Guard guard;
-  const H5Handle access = access_plist();
+  const H5Handle access = access_plist(alignment);
   return H5File(path, h5::own(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()),
                               h5::close_file, Status::cannot_create, "create the file", path));
 }

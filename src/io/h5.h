@@ -86,11 +86,15 @@ class H5Dataset {
   std::optional<std::uint64_t> address_;
 };
 
+/// Where big objects of a new file begin: `stripes` puts those of 64 KiB and more at 1 MiB boundaries (what a
+/// parallel file system reads at once), `none` packs them.
+enum class H5Alignment { none, stripes };
+
 /// One open file. Names are paths within it ("labels", "optimizer/momentum/conv1.weight"); groups in front
 /// are made as needed when writing.
 class H5File {
  public:
-  static H5File create(const std::string& path);
+  static H5File create(const std::string& path, H5Alignment alignment = H5Alignment::none);
   static H5File open_read(const std::string& path);
 
   const std::string& path() const { return path_; }

@@ -21,7 +21,8 @@ namespace trireme {
 
 class H5Stream {
  public:
-  /// `file` was just created; until finish() nothing of 64 KiB or more is written to it by others.
+  /// `file` was just created with H5Alignment::stripes; until finish() nothing of 64 KiB or more is written
+  /// to it by others.
   explicit H5Stream(H5File& file);
 
   /// 74 when the disk is full.

@@ -25,7 +25,7 @@ TEST_P(H5StreamOfBytes, IsAdoptedAsAContiguousDataset) {
   const std::string path = folder / "a.h5";
   const std::vector<double> after(50000, 0.5);
   {
-    H5File file = H5File::create(path);
+    H5File file = H5File::create(path, H5Alignment::stripes);
     file.write_attribute<std::int64_t>("version", 1);
     H5Stream stream(file);
     for (std::size_t i = 0; i < values.size();) {

@@ -115,7 +115,7 @@ TEST(H5, BigDatasetsAreWrittenByRowsAtAnAlignedAddress) {
   std::vector<std::uint8_t> rows(300 * 1000);
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::uint8_t>(i * 7 + i / 1000);
   {
-    H5File file = H5File::create(path);
+    H5File file = H5File::create(path, H5Alignment::stripes);
     file.write_text_attribute("format", "x");
     H5Dataset dataset = file.create_dataset<std::uint8_t>("images", Shape{300, 10, 100});
     for (std::int64_t first = 0; first < 300; first += 70) {
@@ -137,6 +137,20 @@ TEST(H5, BigDatasetsAreWrittenByRowsAtAnAlignedAddress) {
   std::vector<std::uint8_t> part(2000);
   dataset.read_rows(123, 2, part.data());
   EXPECT_TRUE(std::equal(part.begin(), part.end(), rows.begin() + 123000));
+}
+
+TEST(H5File, PacksManyObjectsUnlessStripesAreAskedFor) {
+  const TemporaryFolder folder;
+  const std::vector<float> values(20000, 1.0F);
+  const auto size_with = [&](H5Alignment alignment) {
+    const std::string path = folder / "file.h5";
+    H5File file = H5File::create(path, alignment);
+    for (int i = 0; i < 4; ++i) file.write<float>(fmt::format("tensor{}", i), Shape{20000}, values.data());
+    file.close();
+    return bytes_of(path).size();
+  };
+  EXPECT_LT(size_with(H5Alignment::none), 4 * 80000U + 16384U);
+  EXPECT_GT(size_with(H5Alignment::stripes), std::size_t{3} << 20);
 }
 
 TEST(H5, EqualContentGivesEqualBytes) {
@@ -233,7 +247,7 @@ int status_under_file_limit(std::size_t limit, const std::string& path, std::siz
 TEST(H5, AFullDiskIsAnInputOutputError) {
   const TemporaryFolder folder;
   EXPECT_EQ(status_under_file_limit(4 << 20, folder / "fits.h5", 10000), 0);
-  EXPECT_EQ(status_under_file_limit(1 << 20, folder / "data.h5", 10000), 74);  // the data does not fit
+  EXPECT_EQ(status_under_file_limit(1 << 16, folder / "data.h5", 10000), 74);  // the data does not fit
   EXPECT_EQ(status_under_file_limit(1000, folder / "metadata.h5", 10), 74);    // what close() writes does not
 }
 
