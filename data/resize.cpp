@@ -29,6 +29,11 @@ std::uint8_t to_level(std::int32_t sum) {
   return static_cast<std::uint8_t>(std::clamp(sum >> kPrecisionBits, 0, 255));
 }
 
+/// The nearest integer, halves upwards, as Pillow rounds.
+int nearest(double value) {
+  return static_cast<int>(std::floor(value + 0.5));
+}
+
 /// Weights of result elements [begin, begin + count) of an axis that goes from `source` to `full` elements.
 void plan_axis(int source, int full, int begin, int count, ResizeScratch::Axis& axis) {
   const double scale = static_cast<double>(source) / full;
@@ -40,8 +45,8 @@ void plan_axis(int source, int full, int begin, int count, ResizeScratch::Axis& 
   axis.weights.resize(static_cast<std::size_t>(count) * static_cast<std::size_t>(axis.stride));
   for (int i = 0; i < count; ++i) {
     const double center = (begin + i + 0.5) * scale;
-    const int first = std::max(static_cast<int>(center - support + 0.5), 0);
-    const int taps = std::min(static_cast<int>(center + support + 0.5), source) - first;
+    const int first = std::max(nearest(center - support), 0);
+    const int taps = std::min(nearest(center + support), source) - first;
     const auto weight_at = [&](int tap) {
       return std::max(0.0, 1.0 - std::abs((tap + first - center + 0.5) * per_pixel));
     };
@@ -49,7 +54,7 @@ void plan_axis(int source, int full, int begin, int count, ResizeScratch::Axis& 
     for (int tap = 0; tap < taps; ++tap) total += weight_at(tap);
     std::int32_t* weights = axis.weights.data() + static_cast<std::ptrdiff_t>(i) * axis.stride;
     for (int tap = 0; tap < taps; ++tap)
-      weights[tap] = static_cast<std::int32_t>(0.5 + weight_at(tap) / total * (1 << kPrecisionBits));
+      weights[tap] = nearest(weight_at(tap) / total * (1 << kPrecisionBits));
     axis.first[static_cast<std::size_t>(i)] = first;
     axis.taps[static_cast<std::size_t>(i)] = taps;
   }

@@ -89,7 +89,7 @@ std::string stage_in_memory(const Source& source, std::vector<Descriptor>& keep_
   Descriptor copy_file(::memfd_create("trireme-dataset", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!copy_file)
     throw make_error(Status::io_error, "cannot make a file in memory: {}", std::strerror(errno));
-  const std::string path = fmt::format("/proc/{}/fd/{}", ::getpid(), copy_file.get());
+  std::string path = fmt::format("/proc/{}/fd/{}", ::getpid(), copy_file.get());
   copy(source, copy_file, path);
   ::fcntl(copy_file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW);
   keep_alive.push_back(std::move(copy_file));
@@ -111,7 +111,8 @@ std::string stage_in_folder(const Source& source, const std::string& folder) {
         .hint("create it first");
   const std::string base =
       fmt::format("{}/trireme-{}", folder, hex_of(xxh3(fs::canonical(source.path).string())));
-  const std::string staged = base + ".h5", marker = base + ".txt";
+  std::string staged = base + ".h5";
+  const std::string marker = base + ".txt";
   if (is_reusable(source, staged, marker)) {
     log::info("reusing the copy of {} in {}", source.path, staged);
     return staged;

@@ -8,6 +8,7 @@ namespace trireme {
 
 std::uint64_t digest_of(const std::vector<NamedTensor>& parameters) {
   std::vector<const NamedTensor*> sorted;
+  sorted.reserve(parameters.size());
   for (const NamedTensor& tensor : parameters) sorted.push_back(&tensor);
   std::sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) { return a->name < b->name; });
   Hasher hasher;
