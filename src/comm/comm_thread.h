@@ -18,6 +18,9 @@ class Collective {
   /// For messages: "allreduce of bucket 3 (layer2.0.conv1.weight …), 4.0 MiB". Any thread may ask at any
   /// time.
   virtual std::string describe() const = 0;
+  /// Who has not come yet, as far as the algorithm knows: "ranks 2, 3", or nothing. For the thread that
+  /// steps.
+  virtual std::string awaited() const { return {}; }
 };
 
 /// Names a submitted collective. 0 is always complete.

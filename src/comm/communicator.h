@@ -23,10 +23,16 @@ class Communicator : public BufferSource {
   virtual int size() const = 0;
   virtual std::string_view name() const = 0;  ///< as --comm spells it: "mpi", …
 
-  /// In place: every rank's tensor becomes the sum of all. f32, f64 and i64. `what` names it in messages.
+  /// One line for people: what it is and why it was chosen.
+  virtual std::string description() const = 0;
+  /// Types that allreduce and reduce_scatter take: f32, f64 and i64, and bf16 and f16 where the sum is
+  /// accumulated in fp32 and rounded once.
+  virtual bool can_sum(DType type) const = 0;
+
+  /// In place: every rank's tensor becomes the sum of all. `what` names it in messages.
   virtual Ticket allreduce(const Tensor& tensor, Stream& stream, std::string_view what) = 0;
   /// `result` of rank r becomes part r of the sum; `tensor` holds size() equal parts and is overwritten.
-  /// `result` may be this rank's own part of `tensor`, else they must not overlap. Same types as allreduce.
+  /// `result` may be this rank's own part of `tensor`, else they must not overlap.
   virtual Ticket reduce_scatter(const Tensor& tensor, const Tensor& result, Stream& stream,
                                 std::string_view what) = 0;
   /// `result` holds size() parts; part r becomes rank r's `tensor`, which may be this rank's own part of

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "src/core/dtype.h"
+#include "src/core/half.h"
 #include "src/core/shape.h"
 
 namespace trireme {
@@ -36,6 +37,14 @@ constexpr DType dtype_of<std::int32_t>() {
 template <>
 constexpr DType dtype_of<std::int64_t>() {
   return DType::i64;
+}
+template <>
+constexpr DType dtype_of<BFloat16>() {
+  return DType::bf16;
+}
+template <>
+constexpr DType dtype_of<Float16>() {
+  return DType::f16;
 }
 template <>
 constexpr DType dtype_of<float>() {
