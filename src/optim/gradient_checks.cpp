@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "src/core/multiversion.h"
 #include "src/optim/blocks.h"
-#include "src/optim/multiversion.h"
 #include "src/optim/optimizer.h"
 
 namespace trireme {

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "src/core/error.h"
+#include "src/core/multiversion.h"
 #include "src/optim/blocks.h"
-#include "src/optim/multiversion.h"
 #include "src/optim/optimizer.h"
 
 namespace trireme {

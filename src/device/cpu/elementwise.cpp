@@ -6,38 +6,31 @@
 #include <algorithm>
 #include <cstring>
 
-// The build targets the oldest CPU of a cluster; these loops carry versions for newer ones. Sanitizers do not
-// understand the resolvers that choose between them.
-#ifdef TRIREME_SANITIZED
-#define TRIREME_FOR_EACH_CPU
-#else
-#define TRIREME_FOR_EACH_CPU __attribute__((target_clones("default", "avx2", "avx512f")))
-#endif
+#include "src/core/multiversion.h"
 
 namespace trireme::cpu {
 namespace {
 
-// The loops stand in functions of their own because the versions do not reach into OpenMP's outlined bodies.
 // `omp simd` says that no element depends on another one, which lets a buffer be worked on in place.
 
-TRIREME_FOR_EACH_CPU void relu_range(float* y, const float* x, std::int64_t begin, std::int64_t end) {
+TRIREME_MULTIVERSION void relu_range(float* y, const float* x, std::int64_t begin, std::int64_t end) {
 #pragma omp simd
   for (std::int64_t i = begin; i < end; ++i) y[i] = x[i] < 0 ? 0 : x[i];
 }
 
-TRIREME_FOR_EACH_CPU void relu_gradient_range(float* dx, const float* dy, const float* y, std::int64_t begin,
+TRIREME_MULTIVERSION void relu_gradient_range(float* dx, const float* dy, const float* y, std::int64_t begin,
                                               std::int64_t end) {
 #pragma omp simd
   for (std::int64_t i = begin; i < end; ++i) dx[i] = y[i] > 0 ? dy[i] : 0;
 }
 
-TRIREME_FOR_EACH_CPU void add_range(float* z, const float* a, const float* b, std::int64_t begin,
+TRIREME_MULTIVERSION void add_range(float* z, const float* a, const float* b, std::int64_t begin,
                                     std::int64_t end) {
 #pragma omp simd
   for (std::int64_t i = begin; i < end; ++i) z[i] = a[i] + b[i];
 }
 
-TRIREME_FOR_EACH_CPU void add_relu_range(float* z, const float* a, const float* b, std::int64_t begin,
+TRIREME_MULTIVERSION void add_relu_range(float* z, const float* a, const float* b, std::int64_t begin,
                                          std::int64_t end) {
 #pragma omp simd
   for (std::int64_t i = begin; i < end; ++i) {
@@ -46,7 +39,7 @@ TRIREME_FOR_EACH_CPU void add_relu_range(float* z, const float* a, const float* 
   }
 }
 
-TRIREME_FOR_EACH_CPU void masked_scale_range(float* y, const float* x, const std::uint8_t* keep, float scale,
+TRIREME_MULTIVERSION void masked_scale_range(float* y, const float* x, const std::uint8_t* keep, float scale,
                                              std::int64_t begin, std::int64_t end) {
 #pragma omp simd
   for (std::int64_t i = begin; i < end; ++i) y[i] = keep[i] != 0 ? x[i] * scale : 0;
