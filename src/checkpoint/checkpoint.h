@@ -44,6 +44,7 @@ struct Checkpoint {
   double crop_ratio = 0.875;
   std::optional<double> best_top1, top1;  ///< best so far in the run; of this state if it was evaluated
   std::uint64_t dataset_fingerprint = 0;
+  std::optional<std::string> tuning;  ///< choices made by measuring, as JSON; absent without any
 };
 
 /// Writes under a temporary name, fsyncs, renames, fsyncs the directory. 73 or 74 on failure, nothing left

@@ -4,8 +4,8 @@
 //   /  attributes                 trireme_format="checkpoint", version=1; the position: step, epoch,
 //   step_in_epoch,
 //                                 samples, seed, global_batch, epoch_loss_sum, epoch_samples; model,
-//                                 image_size, channels, crop_ratio, dataset_fingerprint; best_top1 and top1
-//                                 where known
+//                                 image_size, channels, crop_ratio, dataset_fingerprint; best_top1, top1
+//                                 and tuning where known
 //   /parameters/<name>            float32, torchvision's names and order of extents (OIHW)
 //   /optimizer/<state>/<name>     float32, same shapes; state "momentum"
 //   /graph, /config               text
@@ -58,6 +58,7 @@ void visit_attributes(State& c, Visitor& visit) {
   visit("dataset_fingerprint", c.dataset_fingerprint);
   visit("best_top1", c.best_top1);
   visit("top1", c.top1);
+  visit("tuning", c.tuning);
 }
 
 /// Adds a named value to the attributes' checksum.
@@ -81,7 +82,8 @@ class AttributeWriter {
     file_.write_attribute<T>(name, value);
     add_value(hasher_, name, value);
   }
-  void operator()(const char* name, const std::optional<double>& value) {
+  template <typename T>
+  void operator()(const char* name, const std::optional<T>& value) {
     if (value) (*this)(name, *value);
   }
   std::uint64_t checksum() const { return hasher_.digest(); }
@@ -103,7 +105,8 @@ class AttributeReader {
     value = file_.read_attribute<T>(name);
     add_value(hasher_, name, value);
   }
-  void operator()(const char* name, std::optional<double>& value) {
+  template <typename T>
+  void operator()(const char* name, std::optional<T>& value) {
     if (!file_.has_attribute(name)) return;
     (*this)(name, value.emplace());
   }

@@ -17,6 +17,7 @@ struct CommTuning {
   std::int64_t small_bytes = std::int64_t{64} << 10;   ///< up to here: recursive halving and doubling
   double latency_seconds = 0, bytes_per_second = 0;    ///< of one message between neighbours; 0: not measured
 
+  bool is_measured() const { return bytes_per_second > 0; }
   friend bool operator==(const CommTuning&, const CommTuning&) = default;
 };
 

@@ -3,33 +3,84 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "src/comm/mpi_library.h"
+#include "src/comm/node_topology.h"
 #include "src/core/deadline.h"
 #include "src/core/parse.h"
 
 namespace trireme {
 namespace {
 
-struct Kind {
-  CommunicatorName name;
-  std::unique_ptr<Communicator> (*make)(const Group& group, CommThread& thread);
+/// What the rows of the table decide by.
+struct Situation {
+  const CommunicatorOptions& options;
+  const Group& group;
+  NodeTopology topology;
 };
 
-std::unique_ptr<Communicator> make_mpi_library(const Group& group, CommThread& thread) {
+struct Kind {
+  CommunicatorName name;
+  bool uses_tuning;
+  bool sums_16_bits;
+  /// Where "auto" prefers it to those after it in the table.
+  bool (*suits)(const NodeTopology& topology);
+  /// Why it cannot be used, or nothing. Collective.
+  std::string (*obstacle)(const Situation& situation);
+  std::unique_ptr<Communicator> (*make)(const CommunicatorOptions& options, const Group& group,
+                                        CommThread& thread);
+};
+
+std::string no_obstacle(const Situation& /*situation*/) {
+  return {};
+}
+
+std::unique_ptr<Communicator> make_mpi_library(const CommunicatorOptions& /*options*/, const Group& group,
+                                               CommThread& thread) {
   return std::make_unique<MpiLibrary>(group, thread);
 }
 
-constexpr Kind kKinds[] = {
-    {{"auto", "the best one for this machine: mpi"}, make_mpi_library},
-    {{"mpi", "the MPI library's own collectives (MPI_Iallreduce)"}, make_mpi_library},
+constexpr CommunicatorName kAuto{"auto", "the best one for where the ranks are"};
+// In the order in which "auto" asks.
+const Kind kKinds[] = {
+    {{"mpi", "the MPI library's own collectives (MPI_Iallreduce)"},
+     false,
+     false,
+     [](const NodeTopology& /*topology*/) { return true; },
+     no_obstacle,
+     make_mpi_library},
 };
 
 std::vector<CommunicatorName> names_of_kinds() {
-  std::vector<CommunicatorName> names;
+  std::vector<CommunicatorName> names{kAuto};
   for (const Kind& kind : kKinds) names.push_back(kind.name);
   return names;
+}
+
+const Kind& find_kind(const std::string& wanted) {
+  for (const Kind& kind : kKinds)
+    if (kind.name.name == wanted) return kind;
+  std::vector<std::string> names;
+  for (const CommunicatorName& name : communicator_names()) names.emplace_back(name.name);
+  const std::string nearest = nearest_name(wanted, names);
+  throw make_error(Status::configuration, "there is no communicator '{}'", wanted)
+      .at("--comm")
+      .hint(nearest.empty() ? fmt::format("one of: {}", fmt::join(names, ", "))
+                            : fmt::format("did you mean '{}'?", nearest));
+}
+
+bool sums(const Kind& kind, DType wire) {
+  return kind.sums_16_bits || (wire != DType::bf16 && wire != DType::f16);
+}
+
+const Kind& best_kind(const Situation& situation) {
+  for (const Kind& kind : kKinds)
+    if (sums(kind, situation.options.wire) && kind.suits(situation.topology) &&
+        kind.obstacle(situation).empty())
+      return kind;
+  throw make_error(Status::configuration, "no communicator sums {}", name_of(situation.options.wire));
 }
 
 }  // namespace
@@ -39,22 +90,26 @@ const std::vector<CommunicatorName>& communicator_names() {
   return names;
 }
 
+CommunicatorChoice choose_communicator(const CommunicatorOptions& options, const Group& group,
+                                       std::chrono::duration<double> timeout) {
+  const Kind* const wanted = options.kind == kAuto.name ? nullptr : &find_kind(options.kind);
+  if (wanted != nullptr && !sums(*wanted, options.wire))
+    throw make_error(Status::configuration, "--comm {} does not sum {}", options.kind, name_of(options.wire))
+        .hint("take another --comm, or --wire fp32");
+  const Situation situation{options, group, read_topology(group, timeout)};
+  const std::string obstacle = wanted == nullptr ? "" : wanted->obstacle(situation);
+  const bool as_wanted = wanted != nullptr && obstacle.empty();
+  const Kind& kind = as_wanted ? *wanted : best_kind(situation);
+  return {std::string(kind.name.name), situation.topology, obstacle, kind.uses_tuning};
+}
+
 std::unique_ptr<Communicator> make_communicator(const CommunicatorOptions& options, const Group& group,
                                                 CommThread& thread) {
-  std::vector<std::string> names;
-  for (const Kind& kind : kKinds) {
-    if (kind.name.name == options.kind) return kind.make(group, thread);
-    names.emplace_back(kind.name.name);
-  }
-  const std::string nearest = nearest_name(options.kind, names);
-  throw make_error(Status::configuration, "there is no communicator '{}'", options.kind)
-      .at("--comm")
-      .hint(nearest.empty() ? fmt::format("one of: {}", fmt::join(names, ", "))
-                            : fmt::format("did you mean '{}'?", nearest));
+  return find_kind(options.kind).make(options, group, thread);
 }
 
 void drain(Communicator& communicator, std::span<const Ticket> tickets) noexcept {
-  const Deadline deadline(std::chrono::seconds(5));
+  Deadline deadline(std::chrono::seconds(5));
   for (const Ticket ticket : tickets)
     while (!communicator.done(ticket) && !deadline.passed())
       std::this_thread::sleep_for(std::chrono::microseconds(100));

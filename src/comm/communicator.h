@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <span>
 #include <string>
@@ -8,6 +9,8 @@
 #include <vector>
 
 #include "src/comm/comm_thread.h"
+#include "src/comm/comm_tuning.h"
+#include "src/comm/node_topology.h"
 #include "src/core/buffer.h"
 #include "src/core/tensor.h"
 #include "src/device/device.h"
@@ -51,7 +54,10 @@ void drain(Communicator& communicator, std::span<const Ticket> tickets) noexcept
 class Group;
 
 struct CommunicatorOptions {
-  std::string kind = "auto";  ///< a name of communicator_names()
+  std::string kind = "auto";     ///< a name of communicator_names()
+  std::size_t window_bytes = 0;  ///< what allocate() will be asked for in all; equal on every rank
+  DType wire = DType::f32;       ///< a type that it must sum, besides f32, f64 and i64
+  CommTuning tuning = {};        ///< where the choice uses_tuning
 };
 
 /// Names for --comm with a line of help each.
@@ -60,8 +66,22 @@ struct CommunicatorName {
 };
 const std::vector<CommunicatorName>& communicator_names();
 
-/// Collective over `group` (which it duplicates). Made before `thread` is first used, by the thread that owns
-/// MPI; must be destroyed after `thread`.
+/// What an option means for these ranks.
+struct CommunicatorChoice {
+  std::string kind;          ///< a name other than "auto"
+  NodeTopology topology;     ///< what "auto" decides by
+  std::string obstacle;      ///< why it is not what was asked for, if it is not
+  bool uses_tuning = false;  ///< it is made of messages, for which CommTuning is worth measuring
+};
+
+/// What "auto" chooses, or what was asked for; where that cannot be, what "auto" chooses, and why. Status 78
+/// for a name that is not in the table or a type that the communicator asked for does not sum. Collective and
+/// blocking, for the thread that may call MPI; the same on every rank.
+CommunicatorChoice choose_communicator(const CommunicatorOptions& options, const Group& group,
+                                       std::chrono::duration<double> timeout);
+
+/// `options.kind` must be a choice. Collective over `group` (which it duplicates). Made before `thread` is
+/// first used, by the thread that owns MPI; must be destroyed after `thread`.
 std::unique_ptr<Communicator> make_communicator(const CommunicatorOptions& options, const Group& group,
                                                 CommThread& thread);
 

@@ -31,6 +31,7 @@ void visit_header(State& c, const Visitor& visit) {
   visit("dataset_fingerprint", c.dataset_fingerprint);
   visit("best_top1", c.best_top1);
   visit("top1", c.top1);
+  visit("tuning", c.tuning);
 }
 
 struct Write {
@@ -39,7 +40,8 @@ struct Write {
   void operator()(const char* key, const T& value) const {
     object[key] = value;
   }
-  void operator()(const char* key, const std::optional<double>& value) const {
+  template <typename T>
+  void operator()(const char* key, const std::optional<T>& value) const {
     if (value) object[key] = *value;
   }
 };
@@ -50,8 +52,9 @@ struct Read {
   void operator()(const char* key, T& value) const {
     object.at(key).get_to(value);
   }
-  void operator()(const char* key, std::optional<double>& value) const {
-    if (object.contains(key)) value = object.at(key).get<double>();
+  template <typename T>
+  void operator()(const char* key, std::optional<T>& value) const {
+    if (object.contains(key)) value = object.at(key).get<T>();
   }
 };
 

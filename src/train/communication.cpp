@@ -10,11 +10,13 @@
 
 namespace trireme {
 
-Communication::Communication(const std::string& kind, const Group& group,
-                             std::chrono::duration<double> timeout, const CoreBinding& cores) {
+Communication::Communication(CommunicatorOptions options, const Group& group,
+                             std::chrono::duration<double> timeout, const CoreBinding& cores)
+    : choice(choose_communicator(options, group, timeout)) {
   const CoreBinding::HelperScope on_helper_cores(cores);
+  options.kind = choice.kind;
   thread = std::make_unique<CommThread>(timeout);
-  gradients = make_communicator({kind}, group, *thread);
+  gradients = make_communicator(options, group, *thread);
   scalars = make_communicator({"mpi"}, group, *thread);
 }
 

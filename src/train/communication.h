@@ -18,9 +18,10 @@ namespace trireme {
 /// order.
 struct Communication {
   /// Collective over `group`.
-  Communication(const std::string& kind, const Group& group, std::chrono::duration<double> timeout,
+  Communication(CommunicatorOptions options, const Group& group, std::chrono::duration<double> timeout,
                 const CoreBinding& cores);
 
+  CommunicatorChoice choice;  ///< of the gradients' communicator
   std::unique_ptr<Communicator> gradients, scalars;
   std::unique_ptr<CommThread> thread;  // ends before the communicators do
 };

@@ -3,6 +3,7 @@
 
 #include "data/transform.h"
 #include "models/models.h"
+#include "src/comm/communicator.h"
 #include "src/core/parse.h"
 
 namespace trireme {
@@ -21,6 +22,12 @@ Choice augment_choice() {
 Choice model_choice() {
   Choice choice{{}, "NAME"};
   for (const Model& model : all_models()) choice.words.emplace_back(model.name);
+  return choice;
+}
+
+Choice comm_choice() {
+  Choice choice{{}, "NAME"};
+  for (const CommunicatorName& comm : communicator_names()) choice.words.emplace_back(comm.name);
   return choice;
 }
 
@@ -139,7 +146,8 @@ Rows output_settings() {
 Rows machine_settings() {
   return {
       setting("device", &C::device, Choice{{"auto", "cpu"}}, "auto", "what computes").per_rank(),
-      setting("comm", &C::comm, Choice{{"auto", "mpi"}}, "auto", "what sums gradients over the ranks"),
+      setting("comm", &C::comm, comm_choice(), "auto",
+              "what sums gradients over the ranks: " + list_of(comm_choice())),
       setting("bucket-mb", &C::bucket_mb, Number{.most = 1024, .open = true}, "4",
               "MiB of gradients that are summed at once while backward goes on"),
       setting("threads", &C::threads, Integer{1, 4096, "auto"}, "auto",

@@ -98,7 +98,7 @@ Status run_evaluation(const EvalConfig& config, World& world, const LaunchFacts&
   const FlatLayout layout(graph);
   const auto device = make_device(config.device, cores.plan());
   const auto stream = device->make_stream();
-  Communication communication(config.comm, world.all(), timeout, cores);
+  Communication communication({config.comm}, world.all(), timeout, cores);
   Programs programs(graph, layout, *device, *device, {{}, config.eval_batch, kSeed});
   if (world.rank() == 0)
     upload_parameters(checkpoint, graph, layout, path, *device, *stream, programs.parameters());

@@ -16,6 +16,12 @@ std::chrono::duration<double> timeout_of(const TrainConfig& config) {
   return std::chrono::duration<double>(config.timeout_seconds);
 }
 
+CommunicatorOptions communicator_options(const TrainConfig& config, const FlatLayout& layout) {
+  CommunicatorOptions options{config.comm};
+  options.window_bytes = layout.bytes();  // of the gradients, where ranks may read each other's
+  return options;
+}
+
 Programs::Options program_options(const TrainConfig& config, const RunSetup& setup) {
   return {setup.batches.distinct_rows(), setup.validation ? config.eval_batch : 0, config.seed};
 }
@@ -51,7 +57,7 @@ Trainer::Trainer(const TrainConfig& config, const World& world, const CoreBindin
       copy_stream_(device_->make_stream()),
       copied_(device_->make_event()),
       layout_(setup.graph),
-      communication_(config.comm, world.all(), timeout_of(config), cores),
+      communication_(communicator_options(config, layout_), world.all(), timeout_of(config), cores),
       programs_(setup.graph, layout_, *device_, *communication_.gradients, program_options(config, setup)),
       optimizer_(make_sgd(setup.graph, layout_, optimizer_options(config), *device_)),
       exchange_(std::make_unique<AllReduceExchange>(

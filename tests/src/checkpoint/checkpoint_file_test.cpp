@@ -51,6 +51,7 @@ TEST_F(CheckpointFile, GivesBackEveryBitOfWhatWasWritten) {
   EXPECT_EQ(read.crop_ratio, 0.875);
   EXPECT_EQ(read.best_top1, written.best_top1);
   EXPECT_FALSE(read.top1.has_value());
+  EXPECT_EQ(read.tuning, written.tuning);
   EXPECT_EQ(read.dataset_fingerprint, written.dataset_fingerprint);
 }
 

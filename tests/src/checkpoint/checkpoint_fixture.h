@@ -48,6 +48,7 @@ class CheckpointTest : public testing::Test {
     c.image_size = 32;
     c.channels = 3;
     c.best_top1 = 0.9132;
+    c.tuning = R"({"comm":"ring"})";
     c.dataset_fingerprint = 0x8000000000000001U;
     return c;
   }

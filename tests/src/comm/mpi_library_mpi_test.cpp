@@ -226,29 +226,5 @@ TEST(MpiLibraryDeadline, ARankThatDoesNotComeIsReportedWithWhatItWasWaitedFor) {
   other.barrier(kTimeout, "the end");
 }
 
-TEST(MakeCommunicator, KnowsTheNamesOfTheTable) {
-  const Group group = all_ranks();
-  for (const CommunicatorName& name : communicator_names()) {
-    auto thread = std::make_unique<CommThread>(kTimeout);
-    const auto communicator = make_communicator({std::string(name.name)}, group, *thread);
-    EXPECT_EQ(communicator->size(), group.size());
-    EXPECT_EQ(communicator->rank(), group.rank());
-    EXPECT_EQ(communicator->name(), "mpi");
-    thread.reset();
-  }
-}
-
-TEST(MakeCommunicator, RefusesOtherNamesWithTheNearest) {
-  const Group group = all_ranks();
-  CommThread thread(kTimeout);
-  try {
-    make_communicator({"mpo"}, group, thread);
-    ADD_FAILURE() << "no error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.status(), Status::configuration);
-    EXPECT_THAT(error.what(), HasSubstr("did you mean 'mpi'?"));
-  }
-}
-
 }  // namespace
 }  // namespace trireme
