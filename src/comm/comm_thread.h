@@ -3,8 +3,13 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+
+#include "src/comm/activity.h"
+#include "src/comm/progress_exchange.h"
+#include "src/core/error.h"
 
 namespace trireme {
 
@@ -28,18 +33,34 @@ struct Ticket {
   std::uint64_t id = 0;
 };
 
+/// How long a collective may take, and the setting that says so, for messages.
+struct WaitLimit {
+  std::chrono::duration<double> timeout;
+  std::string setting = "--timeout";
+};
+
 /// The one thread that calls MPI while training runs. Collectives start in the order of submission and
 /// progress side by side. Each has a deadline; when one passes, or a collective throws, every waiter gets the
-/// Error (69). Sleeps when nothing is in flight. While main waits in wait(), it yields the core.
+/// Error (69), which names who is late where a ProgressExchange tells. While main waits in wait(), it yields
+/// the core; it sleeps when nothing is in flight.
+///
+/// A second thread, which never calls MPI, guards the first one and main: where either does not end the
+/// process after a deadline, because it hangs, the guard does, with status 69 and the same message.
 class CommThread {
  public:
+  /// For ranks that tell each other nothing beside the collectives.
   explicit CommThread(std::chrono::duration<double> timeout);
-  /// Joins after what is in flight has ended, at most 5 s.
+  /// `progress` may be null. It is used from the first submit() on: then no other thread may call MPI any
+  /// more.
+  CommThread(std::unique_ptr<ProgressExchange> progress, WaitLimit limit);
+  /// Joins after what is in flight has ended and all ranks have said that they leave, at most 4 s. While an
+  /// error unwinds the caller, the others are not waited for.
   ~CommThread();
   CommThread(const CommThread&) = delete;
   CommThread& operator=(const CommThread&) = delete;
 
-  Ticket submit(std::unique_ptr<Collective> collective);
+  /// `bytes` is for the flight recorder.
+  Ticket submit(std::unique_ptr<Collective> collective, std::uint64_t bytes = 0);
   /// Whether wait() would return, or throw, at once.
   bool done(Ticket ticket) const;
   /// Returns when the collective is complete; throws its error or the deadline's.
@@ -47,9 +68,34 @@ class CommThread {
   /// Seconds that wait() has blocked in all.
   double wait_seconds() const;
 
+  /// Of collectives that are submitted from now on. Returns the one before.
+  WaitLimit set_limit(WaitLimit limit);
+  /// What main tells others about itself. Any thread may use it.
+  Activity& activity();
+  /// Called once, on the thread that finds a failure, with the flight recorder as JSON. What it throws is
+  /// logged.
+  void keep_flight(std::function<void(const std::string& json)> keep);
+  /// The caller has met an error and ends the process: if it has not within seconds, the guard does, with
+  /// this message.
+  void give_up(const Error& error) noexcept;
+
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
+};
+
+/// Collectives that are submitted while it lives have another limit.
+class WaitLimitScope {
+ public:
+  WaitLimitScope(CommThread& thread, WaitLimit limit)
+      : thread_(thread), before_(thread.set_limit(std::move(limit))) {}
+  ~WaitLimitScope() { thread_.set_limit(std::move(before_)); }
+  WaitLimitScope(const WaitLimitScope&) = delete;
+  WaitLimitScope& operator=(const WaitLimitScope&) = delete;
+
+ private:
+  CommThread& thread_;
+  WaitLimit before_;
 };
 
 }  // namespace trireme

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMaxPieceBytes = std::size_t{1} << 30;  // a count must fit an int
 
-void await(MPI_Request request, const Deadline& deadline, const char* what) {
+void await(MPI_Request request, Deadline& deadline, const char* what) {
   constexpr int kTestsBeforeSleep = 200;
   for (int tests = 0;; ++tests) {
     int complete = 0;
@@ -27,7 +27,7 @@ void await(MPI_Request request, const Deadline& deadline, const char* what) {
   }
 }
 
-void broadcast_bytes(void* data, std::size_t bytes, int root, MPI_Comm comm, const Deadline& deadline,
+void broadcast_bytes(void* data, std::size_t bytes, int root, MPI_Comm comm, Deadline& deadline,
                      const char* what) {
   for (std::size_t done = 0; done < bytes;) {
     const std::size_t piece = std::min(bytes - done, kMaxPieceBytes);
@@ -85,7 +85,7 @@ Group Group::duplicate() const {
 
 std::vector<std::byte> Group::broadcast(std::vector<std::byte> bytes, int root, Seconds timeout,
                                         const char* what) const {
-  const Deadline deadline(timeout);
+  Deadline deadline(timeout);
   std::uint64_t size = bytes.size();
   broadcast_bytes(&size, sizeof size, root, comm_, deadline, what);
   bytes.resize(size);
@@ -102,7 +102,7 @@ std::string Group::broadcast_text(const std::string& text, int root, Seconds tim
 
 std::vector<std::string> Group::allgather_text(const std::string& text, Seconds timeout,
                                                const char* what) const {
-  const Deadline deadline(timeout);
+  Deadline deadline(timeout);
   std::vector<std::uint64_t> sizes(static_cast<std::size_t>(size()));
   const std::uint64_t mine = text.size();
   MPI_Request request = MPI_REQUEST_NULL;
@@ -122,7 +122,8 @@ std::vector<std::string> Group::allgather_text(const std::string& text, Seconds 
 void Group::barrier(Seconds timeout, const char* what) const {
   MPI_Request request = MPI_REQUEST_NULL;
   mpi_check(MPI_Ibarrier(comm_, &request), "MPI_Ibarrier");
-  await(request, Deadline(timeout), what);
+  Deadline deadline(timeout);
+  await(request, deadline, what);
 }
 
 }  // namespace trireme

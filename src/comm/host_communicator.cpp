@@ -15,9 +15,10 @@ std::string HostCommunicator::describe(std::string_view verb, std::string_view w
                      static_cast<double>(tensor.bytes()) / 1024, rank_, size_);
 }
 
-Ticket HostCommunicator::submit(std::unique_ptr<Collective> collective, Stream& stream) {
+Ticket HostCommunicator::submit(std::unique_ptr<Collective> collective, const Tensor& tensor,
+                                Stream& stream) {
   stream.synchronize();  // the tensors are host memory: what made them must be done before others read them
-  return thread_.submit(std::move(collective));
+  return thread_.submit(std::move(collective), tensor.bytes());
 }
 
 Ticket HostCommunicator::copy_alone(const Tensor& from, const Tensor& to, Stream& stream) {
@@ -29,7 +30,7 @@ Ticket HostCommunicator::copy_alone(const Tensor& from, const Tensor& to, Stream
 Ticket HostCommunicator::allreduce(const Tensor& tensor, Stream& stream, std::string_view what) {
   TRIREME_ASSERT(can_sum(tensor.dtype), "allreduce takes the types that this communicator sums");
   if (size_ == 1 || tensor.count() == 0) return {};
-  return submit(make_allreduce(tensor, describe("allreduce", what, tensor)), stream);
+  return submit(make_allreduce(tensor, describe("allreduce", what, tensor)), tensor, stream);
 }
 
 Ticket HostCommunicator::reduce_scatter(const Tensor& tensor, const Tensor& result, Stream& stream,
@@ -39,7 +40,8 @@ Ticket HostCommunicator::reduce_scatter(const Tensor& tensor, const Tensor& resu
   TRIREME_ASSERT(tensor.count() == result.count() * size_, "reduce_scatter takes one part per rank");
   if (result.count() == 0) return {};
   if (size_ == 1) return copy_alone(tensor, result, stream);
-  return submit(make_reduce_scatter(tensor, result, describe("reduce-scatter", what, tensor)), stream);
+  return submit(make_reduce_scatter(tensor, result, describe("reduce-scatter", what, tensor)), tensor,
+                stream);
 }
 
 Ticket HostCommunicator::allgather(const Tensor& tensor, const Tensor& result, Stream& stream,
@@ -48,13 +50,13 @@ Ticket HostCommunicator::allgather(const Tensor& tensor, const Tensor& result, S
   TRIREME_ASSERT(result.count() == tensor.count() * size_, "allgather gives one part per rank");
   if (tensor.count() == 0) return {};
   if (size_ == 1) return copy_alone(tensor, result, stream);
-  return submit(make_allgather(tensor, result, describe("allgather", what, result)), stream);
+  return submit(make_allgather(tensor, result, describe("allgather", what, result)), result, stream);
 }
 
 Ticket HostCommunicator::broadcast(const Tensor& tensor, int root, Stream& stream, std::string_view what) {
   TRIREME_ASSERT(root >= 0 && root < size_, "the root of a broadcast is a rank");
   if (size_ == 1 || tensor.count() == 0) return {};
-  return submit(make_broadcast(tensor, root, describe("broadcast", what, tensor)), stream);
+  return submit(make_broadcast(tensor, root, describe("broadcast", what, tensor)), tensor, stream);
 }
 
 bool HostCommunicator::can_sum(DType type) const {

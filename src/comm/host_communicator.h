@@ -43,7 +43,7 @@ class HostCommunicator : public Communicator {
  private:
   /// "allreduce of bucket 3 (fc.weight), 4096.0 KiB, on rank 1 of 4"
   std::string describe(std::string_view verb, std::string_view what, const Tensor& tensor) const;
-  Ticket submit(std::unique_ptr<Collective> collective, Stream& stream);
+  Ticket submit(std::unique_ptr<Collective> collective, const Tensor& tensor, Stream& stream);
   static Ticket copy_alone(const Tensor& from, const Tensor& to, Stream& stream);
 
   CommThread& thread_;

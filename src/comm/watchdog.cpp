@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/comm/watchdog.h"
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <utility>
 
+#include "src/comm/signal_free_thread.h"
+#include "src/core/deadline.h"
 #include "src/core/error.h"
 
 namespace trireme {
@@ -22,19 +23,7 @@ std::string host_name() {
 
 }  // namespace
 
-Watchdog::Watchdog(Wait wait) : wait_(std::move(wait)) {
-  // Signals are for the threads of the program: handlers that MPI installs must not run here.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    thread_ = std::thread([this] { watch(); });
-  } catch (...) {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw;
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
+Watchdog::Watchdog(Wait wait) : wait_(std::move(wait)), thread_(start_without_signals([this] { watch(); })) {}
 
 Watchdog::~Watchdog() {
   {
@@ -46,8 +35,9 @@ Watchdog::~Watchdog() {
 }
 
 bool Watchdog::is_over_within(std::chrono::duration<double> time) {
+  Deadline deadline(time);
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, time, [this] { return is_over_; });
+  return wait_until(changed_, lock, deadline, [this] { return is_over_; });
 }
 
 void Watchdog::watch() {
