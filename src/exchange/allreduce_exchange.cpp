@@ -11,6 +11,7 @@
 
 #include "src/core/deadline.h"
 #include "src/core/error.h"
+#include "src/exchange/narrow_wire.h"
 
 namespace trireme {
 
@@ -24,34 +25,45 @@ struct AllReduceExchange::Impl {
   float* const gradients;
   Stream& stream;
   const AllReduceExchangeOptions options;
-  std::vector<Ticket> tickets;    // of the step's buckets that have left, in plan order
-  std::size_t ready_entries = 0;  // of the step
+  std::unique_ptr<NarrowWire> narrow_wire;  // null on an fp32 wire
+  std::vector<Ticket> tickets;              // of the step's buckets on an fp32 wire, in plan order
+  std::size_t sent_buckets = 0;             // of the step
+  std::size_t ready_entries = 0;            // of the step
   double wait_seconds = 0;
 
   void send_complete_buckets();
-  void wait(std::size_t bucket);
+  void send(std::size_t bucket);
+  void receive(std::size_t bucket);
   void step(ElementRange range, double learning_rate, double gradient_factor);
   void finish_with_whole_gradient(double learning_rate);
   double clip_factor() const;
   void end_step() {
     tickets.clear();
+    sent_buckets = 0;
     ready_entries = 0;
   }
 };
 
 void AllReduceExchange::Impl::send_complete_buckets() {
-  while (tickets.size() < plan.buckets.size() && plan.buckets[tickets.size()].last_entry < ready_entries) {
-    const BucketPlan::Bucket& bucket = plan.buckets[tickets.size()];
-    const Tensor range =
-        row_of(gradients + bucket.range.begin, static_cast<std::int64_t>(bucket.range.size()));
-    tickets.push_back(communicator.allreduce(range, stream, bucket.label));
-  }
+  while (sent_buckets < plan.buckets.size() && plan.buckets[sent_buckets].last_entry < ready_entries)
+    send(sent_buckets++);
 }
 
-void AllReduceExchange::Impl::wait(std::size_t bucket) {
+void AllReduceExchange::Impl::send(std::size_t bucket) {
+  if (narrow_wire) return narrow_wire->send(bucket, stream);
+  const auto& [range, last_entry, label] = plan.buckets[bucket];
+  const Tensor values = row_of(gradients + range.begin, static_cast<std::int64_t>(range.size()));
+  tickets.push_back(communicator.allreduce(values, stream, label));
+}
+
+void AllReduceExchange::Impl::receive(std::size_t bucket) {
   const Stopwatch blocked;
-  communicator.wait(tickets[bucket], stream);
+  if (narrow_wire)
+    narrow_wire->wait(bucket, stream);
+  else
+    communicator.wait(tickets[bucket], stream);
   wait_seconds += blocked.seconds();
+  if (narrow_wire) narrow_wire->unpack(bucket);
 }
 
 void AllReduceExchange::Impl::step(ElementRange range, double learning_rate, double gradient_factor) {
@@ -61,7 +73,7 @@ void AllReduceExchange::Impl::step(ElementRange range, double learning_rate, dou
 void AllReduceExchange::Impl::finish_with_whole_gradient(double learning_rate) {
   bool finite = true;
   for (std::size_t b = 0; b < plan.buckets.size(); ++b) {
-    wait(b);
+    receive(b);
     const ElementRange range = plan.buckets[b].range;
     if (options.nan_guard) finite = finite && all_finite(gradients + range.begin, range.size());
   }
@@ -92,7 +104,11 @@ AllReduceExchange::AllReduceExchange(const Graph& graph, const FlatLayout& layou
                      gradients,
                      stream,
                      options,
+                     {},
                      {}}) {
+  if (options.wire != DType::f32)
+    impl_->narrow_wire =
+        std::make_unique<NarrowWire>(graph, layout, impl_->plan, options.wire, communicator, gradients);
   impl_->tickets.reserve(impl_->plan.buckets.size());
 }
 
@@ -114,13 +130,13 @@ void AllReduceExchange::gradient_ready(ParamId parameter) {
 
 void AllReduceExchange::finish_step(double learning_rate) {
   Impl& impl = *impl_;
-  TRIREME_ASSERT(impl.tickets.size() == impl.plan.buckets.size(),
+  TRIREME_ASSERT(impl.sent_buckets == impl.plan.buckets.size(),
                  "a step ends after all its gradients are ready");
   if (impl.options.nan_guard || impl.options.clip_norm > 0) {
     impl.finish_with_whole_gradient(learning_rate);
   } else {
     for (std::size_t b = 0; b < impl.plan.buckets.size(); ++b) {
-      impl.wait(b);
+      impl.receive(b);
       impl.step(impl.plan.buckets[b].range, learning_rate, 1);
     }
   }
@@ -133,6 +149,10 @@ void AllReduceExchange::settle() {
 
 double AllReduceExchange::wait_seconds() const {
   return impl_->wait_seconds;
+}
+
+std::span<float> AllReduceExchange::residual() {
+  return impl_->narrow_wire ? impl_->narrow_wire->residual() : std::span<float>();
 }
 
 }  // namespace trireme

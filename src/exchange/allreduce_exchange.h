@@ -13,10 +13,11 @@ namespace trireme {
 struct AllReduceExchangeOptions {
   double clip_norm = 0;  ///< 0: no clipping
   bool nan_guard = true;
+  DType wire = DType::f32;  ///< what gradients travel as: f32, bf16 or f16 (see NarrowWire)
 };
 
-/// Allreduce of the gradient buckets in place, then the same optimizer step on every rank. Buckets are
-/// stepped as they arrive where neither clipping nor the NaN guard needs the whole gradient, else in
+/// Allreduce of the gradient buckets, as fp32 in place, then the same optimizer step on every rank. Buckets
+/// are stepped as they arrive where neither clipping nor the NaN guard needs the whole gradient, else in
 /// finish_step. All references must outlive it.
 class AllReduceExchange final : public GradientExchange {
  public:
@@ -30,6 +31,7 @@ class AllReduceExchange final : public GradientExchange {
   void finish_step(double learning_rate) override;
   void settle() override;
   double wait_seconds() const override;
+  std::span<float> residual() override;
 
  private:
   struct Impl;

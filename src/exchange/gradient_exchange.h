@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "src/graph/graph.h"
 
@@ -27,6 +28,9 @@ class GradientExchange {
   virtual void settle() = 0;
   /// Seconds that this rank has blocked for communication since construction.
   virtual double wait_seconds() const = 0;
+  /// What this rank's compression still owes the sum, in the order of the flat buffers, for checkpoints;
+  /// empty without compression. Between steps.
+  virtual std::span<float> residual() = 0;
 };
 
 }  // namespace trireme

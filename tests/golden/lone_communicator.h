@@ -13,6 +13,8 @@ class LoneCommunicator final : public Communicator {
   int rank() const override { return 0; }
   int size() const override { return 1; }
   std::string_view name() const override { return "lone"; }
+  std::string description() const override { return "a group of one"; }
+  bool can_sum(DType /*type*/) const override { return true; }
 
   Ticket allreduce(const Tensor&, Stream&, std::string_view) override { return {}; }
   Ticket reduce_scatter(const Tensor& tensor, const Tensor& result, Stream&, std::string_view) override {

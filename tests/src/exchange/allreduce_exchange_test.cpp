@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "src/core/error.h"
+#include "tests/src/exchange/recording_communicator.h"
 #include "tests/support/host_stream.h"
 #include "tests/support/small_net.h"
 
@@ -14,30 +15,8 @@ namespace {
 
 using testing::ElementsAre;
 using testing_support::HostStream;
+using testing_support::RecordingCommunicator;
 using testing_support::small_net;
-
-/// Writes down what is asked of it; collectives complete in wait(), as the sum over one rank.
-class RecordingCommunicator final : public Communicator {
- public:
-  int rank() const override { return 0; }
-  int size() const override { return 1; }
-  std::string_view name() const override { return "recording"; }
-  Ticket allreduce(const Tensor& tensor, Stream& /*stream*/, std::string_view /*what*/) override {
-    log.push_back(fmt::format("send {}", tensor.count()));
-    return Ticket{++last_};
-  }
-  Ticket reduce_scatter(const Tensor&, const Tensor&, Stream&, std::string_view) override { return {}; }
-  Ticket allgather(const Tensor&, const Tensor&, Stream&, std::string_view) override { return {}; }
-  Ticket broadcast(const Tensor&, int, Stream&, std::string_view) override { return {}; }
-  void wait(Ticket ticket, Stream& /*stream*/) override { log.push_back(fmt::format("wait {}", ticket.id)); }
-  bool done(Ticket /*ticket*/) override { return true; }
-  std::unique_ptr<Buffer> allocate(std::size_t bytes) override { return HostMemory().allocate(bytes); }
-
-  std::vector<std::string> log;
-
- private:
-  std::uint64_t last_ = 0;
-};
 
 class RecordingOptimizer final : public Optimizer {
  public:
@@ -155,6 +134,57 @@ TEST_F(AllReduceExchangeTest, RefusesToFinishOrSettleHalfAStep) {
   exchange.gradient_ready(layout_.entries[0].parameter);
   EXPECT_THROW(exchange.finish_step(0.1), Error);
   EXPECT_THROW(exchange.settle(), Error);
+}
+
+TEST_F(AllReduceExchangeTest, AnFp32WireSendsTheGradientBufferItself) {
+  AllReduceExchange exchange = make(2048, {});
+  announce_all(exchange);
+  const BucketPlan plan(graph_, layout_, 2048);
+  ASSERT_EQ(communicator_.sent.size(), plan.buckets.size());
+  for (std::size_t b = 0; b < plan.buckets.size(); ++b)
+    EXPECT_EQ(communicator_.sent[b].tensor.data, &gradients_[plan.buckets[b].range.begin]);
+  EXPECT_EQ(communicator_.allocated, 0U);
+  EXPECT_TRUE(exchange.residual().empty());
+}
+
+TEST_F(AllReduceExchangeTest, ANarrowWireKeepsTheOrderOfBuckets) {
+  AllReduceExchange exchange = make(2048, {.nan_guard = false, .wire = DType::bf16});
+  announce_all(exchange);
+  // Each bucket's weights, then its statistics, of which only the third has some.
+  EXPECT_THAT(log_, ElementsAre("send 128", "send 0", "send 512", "send 0", "send 384", "send 128",
+                                "send 192", "send 0"));
+  log_.clear();
+  exchange.finish_step(0.5);
+  EXPECT_THAT(log_, ElementsAre("wait 1", "wait 2", "step 0..128 rate 0.5 factor 1", "wait 3", "wait 4",
+                                "step 128..640 rate 0.5 factor 1", "wait 5", "wait 6",
+                                "step 640..1152 rate 0.5 factor 1", "wait 7", "wait 8",
+                                "step 1152..1344 rate 0.5 factor 1"));
+}
+
+TEST_F(AllReduceExchangeTest, ClipsByTheNormOfWhatTheNarrowWireBrought) {
+  gradients_[0] = 3 + 0x1p-10F;  // rounds to 3
+  gradients_[200] = -4;
+  gradients_[960] = 1000;  // a statistic
+  AllReduceExchange exchange = make(2048, {.clip_norm = 1, .wire = DType::bf16});
+  announce_all(exchange);
+  exchange.finish_step(0.5);
+  EXPECT_EQ(log_.back(), fmt::format("step 0..1344 rate 0.5 factor {}", 1 / (5 + 1e-6)));
+  EXPECT_EQ(exchange.residual()[0], 0x1p-10F);
+  EXPECT_EQ(gradients_[960], 1000);
+}
+
+TEST_F(AllReduceExchangeTest, AValueTooLargeForTheWireStopsTheStepAndNoneAfterIt) {
+  AllReduceExchange exchange = make(2048, {.nan_guard = true, .wire = DType::f16});
+  gradients_[700] = 1e6F;
+  announce_all(exchange);
+  log_.clear();
+  EXPECT_THROW(exchange.finish_step(0.5), NonFiniteGradient);
+  EXPECT_EQ(log_.size(), 8U);  // all waited for, no step
+  gradients_[700] = 1;
+  announce_all(exchange);
+  exchange.finish_step(0.5);
+  EXPECT_EQ(log_.back(), "step 0..1344 rate 0.5 factor 1");
+  EXPECT_EQ(gradients_[700], 1);
 }
 
 }  // namespace
