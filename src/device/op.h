@@ -32,6 +32,7 @@ struct BatchNormOp {
   double epsilon = 1e-5;
   double momentum = 0.1;  ///< share of the new batch in the running statistics
   bool relu = false;      ///< set by fusion
+  bool sync = false;      ///< training: statistics over the batches of all ranks together
   friend bool operator==(const BatchNormOp&, const BatchNormOp&) = default;
 };
 struct ReluOp {
@@ -133,13 +134,25 @@ struct Bindings {
   const void* output_grad = nullptr;     ///< backward only
   std::vector<void*> input_grads;        ///< null where no gradient is wanted; written, never added to
   StepRecord* record = nullptr;
+  double* group_sums = nullptr;  ///< GroupSums values; no other op uses them between run and finish
 };
 
 /// One pass of one op, bound to its memory. Not thread-safe; runs on the device's compute stream.
 class Op {
  public:
   virtual ~Op() = default;
+  /// The whole pass; of an op with GroupSums the part before the sums, which it writes.
   virtual void run(const RunContext& context) = 0;
+  /// The part after Bindings::group_sums have become the sums over all ranks. Called for ops with GroupSums
+  /// only.
+  virtual void finish(const RunContext& /*context*/) {}
+};
+
+/// Float64 values that an op needs summed over all ranks in the middle of a pass, 0: none. A rank without
+/// valid samples runs no ops; it takes part with zeros.
+struct GroupSums {
+  std::int64_t forward = 0, backward = 0;
+  std::string_view what;  ///< for messages: "batch norm statistics"
 };
 
 /// What the memory plan must know of an op.
@@ -153,6 +166,7 @@ struct OpFacts {
   /// nothing to compute: every input gradient *is* the output gradient (add without ReLU).
   bool input_grad_may_overwrite_output_grad = false;
   bool grads_are_aliases = false;
+  GroupSums group_sums;
 };
 
 /// An op planned by a device for static shapes: facts first, then memory, then the passes.

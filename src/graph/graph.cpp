@@ -115,6 +115,11 @@ ValueId Graph::softmax_cross_entropy(std::string_view name, ValueId logits, cons
   return build(name, op, {logits}, Initializer::Kind::constant);
 }
 
+void Graph::synchronize_batch_norm() {
+  for (Node& node : nodes_)
+    if (auto* norm = std::get_if<BatchNormOp>(&node.op)) norm->sync = true;
+}
+
 Shape Graph::image_shape() const {
   TRIREME_ASSERT(!nodes_.empty(), "the graph has an input");
   return values_.front().shape;

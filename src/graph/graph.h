@@ -78,6 +78,9 @@ class Graph {
   /// The last node: its input are the logits, its output the loss.
   ValueId softmax_cross_entropy(std::string_view name, ValueId logits, const SoftmaxCrossEntropyOp& op = {});
 
+  /// Sets BatchNormOp::sync of every batch norm.
+  void synchronize_batch_norm();
+
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<Value>& values() const { return values_; }
   const std::vector<Parameter>& parameters() const { return parameters_; }

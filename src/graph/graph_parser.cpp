@@ -75,6 +75,14 @@ class Line {
     return found.mapped();
   }
 
+  template <typename T>
+  void take(std::string_view key, const LaterField<T>& field) {
+    field.value = field.otherwise;
+    if (values_.contains(std::string(key)))
+      take(key, field.value);
+    else
+      known_.emplace_back(key);
+  }
   void take(std::string_view key, bool& field) { assign(key, field, parse_bool); }
   void take(std::string_view key, double& field) { assign(key, field, parse_double); }
   void take(std::string_view key, std::int64_t& field) { assign(key, field, parse_int); }
@@ -163,7 +171,7 @@ class GraphParser {
     std::vector<ParamId> parameters = ids_of("parameter", split(line.take("params"), ','), parameter_ids_);
     std::visit(
         [&](auto& attributes) {
-          visit_fields(attributes, [&](std::string_view key, auto& field) { line.take(key, field); });
+          visit_fields(attributes, [&](std::string_view key, auto&& field) { line.take(key, field); });
         },
         op);
     check_shapes(line, op, inputs, parameters, shape);

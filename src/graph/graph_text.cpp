@@ -34,6 +34,15 @@ std::string parameter_line(const Parameter& p) {
                      p.init.value, p.init.fan, enum_name(kPlacementNames, p.placement));
 }
 
+template <typename T>
+void append_field(std::string& line, std::string_view name, const T& value) {
+  line += fmt::format(" {}={}", name, value);
+}
+template <typename T>
+void append_field(std::string& line, std::string_view name, const LaterField<T>& field) {
+  if (field.value != field.otherwise) append_field(line, name, field.value);
+}
+
 std::string node_line(const Graph& graph, const Node& node) {
   std::vector<std::string_view> from, params;
   for (ValueId input : node.inputs) from.push_back(graph.node(graph.value(input).producer).name);
@@ -45,9 +54,8 @@ std::string node_line(const Graph& graph, const Node& node) {
   OpAttributes op = node.op;
   std::visit(
       [&](auto& attributes) {
-        visit_fields(attributes, [&](std::string_view name, const auto& field) {
-          line += fmt::format(" {}={}", name, field);
-        });
+        visit_fields(attributes,
+                     [&](std::string_view name, const auto& field) { append_field(line, name, field); });
       },
       op);
   return line + "\n";

@@ -92,6 +92,7 @@ class Report {
     total("arena", plan_.arena_bytes);
     const Shape image = plan_.graph.image_shape().with_outer(plan_.batch);
     total("two input slots", 2 * static_cast<std::size_t>(image.count()) * sizeof(float));
+    if (plan_.group_sum_bytes() > 0) total("sums over all ranks", plan_.group_sum_bytes());
     const std::size_t flat = FlatLayout(plan_.graph).bytes();
     total("parameters", flat);
     if (plan_.mode == Mode::train) total("gradients of parameters", flat);

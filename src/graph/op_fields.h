@@ -10,7 +10,16 @@
 
 namespace trireme {
 
-/// Calls field(name, member) for every attribute of the op, in the order of the text form.
+/// An attribute that came later than the text form: a text that lacks it means `otherwise`, and it is written
+/// only where it is something else.
+template <typename T>
+struct LaterField {
+  T& value;
+  T otherwise;
+};
+
+/// Calls field(name, member) for every attribute of the op, in the order of the text form; a member may be a
+/// LaterField.
 template <typename Field>
 void visit_fields(InputOp&, Field&&) {}
 template <typename Field>
@@ -30,6 +39,7 @@ void visit_fields(BatchNormOp& op, Field&& field) {
   field("epsilon", op.epsilon);
   field("momentum", op.momentum);
   field("relu", op.relu);
+  field("sync", LaterField<bool>{op.sync, false});
 }
 template <typename Field>
 void visit_fields(ReluOp&, Field&&) {}

@@ -10,14 +10,16 @@
 namespace trireme {
 
 Program::Impl::Impl(ProgramPlan program_plan, const FlatLayout& flat_layout, const ModelMemory& model_memory,
-                    std::uint64_t dropout_seed)
+                    std::uint64_t dropout_seed, GroupSum* group_sum)
     : owned_plan(std::move(program_plan)),
       device(*plan().device),
       layout(flat_layout),
       memory(model_memory),
       seed(dropout_seed),
+      group(group_sum),
       stream(device.make_stream()),
       record(device.allocate(sizeof(StepRecord))),
+      group_sums(device.allocate(plan().group_sum_bytes())),
       is_shared(plan().graph.parameters().size()) {
   const bool training = plan().mode == Mode::train;
   TRIREME_ASSERT(layout.entries.size() == plan().graph.parameters().size(),
@@ -82,8 +84,19 @@ Bindings Program::Impl::bind(NodeId id) {
   bindings.saved = at(plan().node(id).saved);
   for (ParamId p : node.parameters) bindings.parameters.push_back(parameter(p));
   bindings.record = static_cast<StepRecord*>(record->data());
+  bindings.group_sums = static_cast<double*>(group_sums->data());
   return bindings;
 }
+
+namespace {
+
+OpSums make_sums(const Node& node, const OpFacts& facts, std::int64_t count, std::string_view pass) {
+  if (count == 0) return {};
+  return {std::vector<double>(static_cast<std::size_t>(count)),
+          fmt::format("{} of {}, {}", facts.group_sums.what, node.name, pass)};
+}
+
+}  // namespace
 
 void Program::Impl::bind_forward() {
   std::vector<bool> seen(is_shared.size());
@@ -92,6 +105,8 @@ void Program::Impl::bind_forward() {
     Bindings bindings = bind(n);
     bindings.scratch = at(plan().node(n).scratch);
     forward.op = plan().node(n).op->make_forward(bindings);
+    const OpFacts& facts = plan().node(n).facts();
+    forward.sums = make_sums(plan().graph.node(n), facts, facts.group_sums.forward, "forward");
     for (ParamId p : plan().graph.node(n).parameters) {
       if (!seen[static_cast<std::size_t>(p)]) forward.needed_first.push_back(p);
       seen[static_cast<std::size_t>(p)] = true;
@@ -126,6 +141,7 @@ void Program::Impl::bind_backward() {
         backward.always_accumulates |= is_shared[static_cast<std::size_t>(p)];
       }
       backward.op = plan().node(pass.node).op->make_backward(bindings);
+      backward.sums = make_sums(plan().graph.node(pass.node), facts, facts.group_sums.backward, "backward");
       node_of.push_back(pass.node);
     }
     backward_ops.push_back(std::move(backward));
@@ -166,12 +182,43 @@ RunContext Program::Impl::context(const StepScales& scales) {
   return context;
 }
 
-Program::Program(ProgramPlan plan, const FlatLayout& layout, const ModelMemory& memory, std::uint64_t seed)
-    : impl_(std::make_unique<Impl>(std::move(plan), layout, memory, seed)) {}
+Program::Program(ProgramPlan plan, const FlatLayout& layout, const ModelMemory& memory, std::uint64_t seed,
+                 GroupSum* group)
+    : impl_(std::make_unique<Impl>(std::move(plan), layout, memory, seed, group)) {}
 Program::~Program() = default;
 
 std::int64_t Program::batch() const {
   return impl_->plan().batch;
+}
+
+Tensor Program::Impl::device_sums(const OpSums& sums) {
+  return row_of(static_cast<double*>(group_sums->data()), std::ssize(sums.values));
+}
+
+void Program::Impl::run(Op& op, OpSums& sums, const RunContext& context) {
+  const bool empty = context.valid_samples == 0;
+  if (!empty) op.run(context);
+  if (sums.values.empty()) return;
+  if (group != nullptr) {
+    const Tensor host = row_of(sums.values.data(), std::ssize(sums.values));
+    if (empty)
+      std::fill(sums.values.begin(), sums.values.end(), 0.0);
+    else
+      device.copy(host, device_sums(sums), *stream);
+    stream->synchronize();
+    group->sum(sums.values, sums.what);
+    if (!empty) device.copy(device_sums(sums), host, *stream);
+  }
+  if (!empty) op.finish(context);
+}
+
+void Program::Impl::run_alone(ForwardOp& forward, const RunContext& context) {
+  forward.op->run(context);
+  OpSums& sums = forward.sums;
+  if (sums.values.empty()) return;
+  if (group != nullptr)
+    device.copy(device_sums(sums), row_of(sums.values.data(), std::ssize(sums.values)), *stream);
+  forward.op->finish(context);
 }
 
 void Program::forward(const StepScales& scales, const ParamHook& parameter_needed) {
@@ -185,7 +232,7 @@ void Program::forward(const StepScales& scales, const ParamHook& parameter_neede
   for (ForwardOp& forward : p.forward_ops) {
     if (parameter_needed)
       for (ParamId parameter : forward.needed_first) parameter_needed(parameter);
-    if (slot.valid > 0) forward.op->run(context);
+    p.run(*forward.op, forward.sums, context);
   }
   p.stream->record(*slot.released);
   slot.was_released = true;
@@ -204,7 +251,7 @@ void Program::backward(const StepScales& scales, const ParamHook& gradient_ready
   RunContext context = p.context(scales);
   for (BackwardOp& backward : p.backward_ops) {
     context.accumulate = scales.accumulate || backward.always_accumulates;
-    if (!empty) backward.op->run(context);
+    p.run(*backward.op, backward.sums, context);
     if (scales.last_micro_batch && gradient_ready)
       for (ParamId parameter : backward.ready) gradient_ready(parameter);
   }

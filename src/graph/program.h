@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "src/core/buffer.h"
+#include "src/core/group_sum.h"
 #include "src/device/device.h"
 #include "src/graph/flat_layout.h"
 #include "src/graph/graph.h"
@@ -69,8 +70,10 @@ class Program {
  public:
   using ParamHook = std::function<void(ParamId)>;
 
-  /// `seed` keys dropout. The plan's device, and the memory, must outlive the program.
-  Program(ProgramPlan plan, const FlatLayout& layout, const ModelMemory& memory, std::uint64_t seed);
+  /// `seed` keys dropout. `group` sums over the ranks where ops need that (BatchNormOp::sync); null: this
+  /// rank is alone. The plan's device, the memory and `group` must outlive the program.
+  Program(ProgramPlan plan, const FlatLayout& layout, const ModelMemory& memory, std::uint64_t seed,
+          GroupSum* group = nullptr);
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -82,8 +85,9 @@ class Program {
   /// more.
   void load(const HostBatch& batch, Stream& stream, Event& done);
   /// Calls `parameter_needed` once per parameter just before its first use.
-  /// A batch without valid rows (an empty share of a step) runs nothing, but calls every hook; backward then
-  /// writes zeros, or adds nothing. Called again without a load, it runs the same batch again.
+  /// A batch without valid rows (an empty share of a step) runs nothing, but calls every hook and takes part
+  /// in every sum over the ranks; backward then writes zeros, or adds nothing. Called again without a load,
+  /// it runs the same batch again.
   void forward(const StepScales& scales, const ParamHook& parameter_needed);
   /// After forward in Mode::train. Calls `gradient_ready` in FlatLayout order, each as soon as it is final.
   void backward(const StepScales& scales, const ParamHook& gradient_ready);

@@ -19,13 +19,21 @@ struct InputSlot {
   std::int64_t valid = 0;
 };
 
+/// What one pass of an op sums over all ranks between its two parts; no values for most ops.
+struct OpSums {
+  std::vector<double> values;  ///< host copy; after the pass the sums
+  std::string what;            ///< "batch norm statistics of layer2.0.bn1, forward"
+};
+
 struct ForwardOp {
   std::unique_ptr<Op> op;
+  OpSums sums;
   std::vector<ParamId> needed_first;  ///< parameters that no earlier node uses
 };
 
 struct BackwardOp {
   std::unique_ptr<Op> op;
+  OpSums sums;
   /// The node shares a parameter with another node: its gradients start at zero and are added to.
   bool always_accumulates = false;
   std::vector<ParamId> ready;  ///< in FlatLayout order, final after this op
@@ -33,7 +41,7 @@ struct BackwardOp {
 
 struct Program::Impl {
   Impl(ProgramPlan program_plan, const FlatLayout& flat_layout, const ModelMemory& model_memory,
-       std::uint64_t seed);
+       std::uint64_t seed, GroupSum* group);
 
   ProgramPlan::Impl& plan() { return *owned_plan.impl_; }
   void* at(BlockId block);
@@ -49,6 +57,12 @@ struct Program::Impl {
 
   InputSlot& current_slot() { return slots[(batches_taken + 1) % 2]; }
   RunContext context(const StepScales& scales);
+  /// Runs one pass of an op, with its sums over all ranks where it has some. Without valid samples nothing
+  /// runs, but this rank's zeros take part in the sums.
+  void run(Op& op, OpSums& sums, const RunContext& context);
+  Tensor device_sums(const OpSums& sums);
+  /// Runs a forward op as run() does, but with the sums of the last forward pass instead of new ones.
+  void run_alone(ForwardOp& forward, const RunContext& context);
   StepRecord copy_record();
   bool block_is_finite(const void* data, std::size_t bytes);
 
@@ -57,8 +71,9 @@ struct Program::Impl {
   FlatLayout layout;
   ModelMemory memory;
   std::uint64_t seed;
+  GroupSum* group;  ///< null: this rank is alone
   std::unique_ptr<Stream> stream;
-  std::unique_ptr<Buffer> record;
+  std::unique_ptr<Buffer> record, group_sums;
   std::array<InputSlot, 2> slots;
   std::uint64_t batches_loaded = 0, batches_taken = 0;
   std::vector<ForwardOp> forward_ops;

@@ -83,7 +83,7 @@ std::optional<std::string> Program::find_non_finite(const StepScales& scales) {
     const RunContext context = p.context(scales);
     std::optional<std::string> found;
     for (NodeId n = 0; n < p.plan().forward_steps() && !found; ++n) {
-      p.forward_ops[static_cast<std::size_t>(n)].op->run(context);
+      p.run_alone(p.forward_ops[static_cast<std::size_t>(n)], context);
       const PlannedNode& planned = p.plan().node(n);
       if (p.block_is_finite(p.at(planned.output), planned.facts().output.bytes)) continue;
       const Node& node = p.plan().graph.node(n);

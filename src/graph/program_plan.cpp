@@ -16,6 +16,13 @@ bool same_form(const ValueSpec& a, const ValueSpec& b) {
   return a.bytes == b.bytes && a.dtype == b.dtype && a.shape == b.shape && layout_text(a) == layout_text(b);
 }
 
+std::size_t ProgramPlan::Impl::group_sum_bytes() const {
+  std::int64_t most = 0;
+  for (const PlannedNode& planned : nodes)
+    most = std::max({most, planned.facts().group_sums.forward, planned.facts().group_sums.backward});
+  return static_cast<std::size_t>(most) * sizeof(double);
+}
+
 BlockId ProgramPlan::Impl::add_block(Block::Kind kind, NodeId node_id, std::size_t bytes, int step) {
   if (bytes == 0) return kNoBlock;
   blocks.push_back({kind, node_id, {bytes, step, step}, 0});
@@ -31,9 +38,11 @@ void ProgramPlan::Impl::touch(BlockId id, int step) {
 
 namespace {
 
-// Batch statistics of a single value per channel have no variance.
+// Batch statistics of a single value per channel have no variance. Where they are of all ranks together, this
+// rank's batch may have one value.
 void check_batch_norm(const Node& node, const Shape& sample, std::int64_t batch) {
-  if (std::holds_alternative<BatchNormOp>(node.op) && batch * sample[0] * sample[1] == 1)
+  const auto* norm = std::get_if<BatchNormOp>(&node.op);
+  if (norm != nullptr && !norm->sync && batch * sample[0] * sample[1] == 1)
     throw make_error(Status::configuration, "batch_norm '{}' would see one value per channel in training",
                      node.name)
         .at(fmt::format("batch {} of {}", batch, sample.text()))

@@ -70,6 +70,9 @@ struct ProgramPlan::Impl {
   int forward_steps() const { return static_cast<int>(nodes.size()); }
   int steps() const { return forward_steps() + static_cast<int>(backward.size()); }
 
+  /// Memory for the most values that an op sums over all ranks.
+  std::size_t group_sum_bytes() const;
+
   /// A new block used at `step`; kNoBlock for no bytes.
   BlockId add_block(Block::Kind kind, NodeId node, std::size_t bytes, int step);
   /// Extends the block's use to `step`. Does nothing for kNoBlock.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batch normalisation. Training normalises by the batch's own mean and (biased) variance, keeps both for
 // backward, and hands the running statistics their share as "gradients": share_weight times the batch mean
-// and the unbiased batch variance. Inference normalises by the running statistics.
+// and the unbiased batch variance. Inference normalises by the running statistics. Training over the batches
+// of all ranks is in sync_batch_norm.cpp.
 #include <cmath>
 
-#include "src/device/cpu/cpu_op.h"
+#include "src/device/cpu/batch_norm.h"
 #include "src/device/cpu/elementwise.h"
 
 namespace trireme::cpu {
@@ -14,17 +15,6 @@ using dnnl::memory;
 using dnnl::normalization_flags;
 using Forward = dnnl::batch_normalization_forward;
 using Backward = dnnl::batch_normalization_backward;
-
-enum Parameter : std::size_t { kScale, kShift, kRunningMean, kRunningVar };
-
-/// gradient (+)= factor * value
-void store_statistic(float* gradient, const float* value, double factor, std::int64_t count,
-                     bool accumulate) {
-  for (std::int64_t c = 0; c < count; ++c) {
-    const auto share = static_cast<float>(factor * static_cast<double>(value[c]));
-    gradient[c] = accumulate ? gradient[c] + share : share;
-  }
-}
 
 /// What the gradients of scale and shift are made of, where oneDNN is not asked: it always writes the input's
 /// gradient too, and a net that starts with a batch norm has no place for that one.
@@ -210,7 +200,16 @@ class BatchNormPlan final : public CpuOpPlan {
 
 }  // namespace
 
+void store_statistic(float* gradient, const float* value, double factor, std::int64_t count,
+                     bool accumulate) {
+  for (std::int64_t c = 0; c < count; ++c) {
+    const auto share = static_cast<float>(factor * static_cast<double>(value[c]));
+    gradient[c] = accumulate ? gradient[c] + share : share;
+  }
+}
+
 std::unique_ptr<OpPlan> make_plan(const CpuEngine& engine, const OpRequest& request, const BatchNormOp& op) {
+  if (op.sync && request.training) return make_sync_batch_norm_plan(engine, request, op);
   return std::make_unique<BatchNormPlan>(engine, request, op);
 }
 

@@ -8,14 +8,19 @@ namespace {
 
 class CpuOp final : public Op {
  public:
-  CpuOp(std::string place, Pass pass) : place_(std::move(place)), pass_(std::move(pass)) {}
+  CpuOp(std::string place, Pass pass, Pass end)
+      : place_(std::move(place)), pass_(std::move(pass)), end_(std::move(end)) {}
   void run(const RunContext& context) override {
     translating(place_, [&] { pass_(context); });
+  }
+  void finish(const RunContext& context) override {
+    TRIREME_ASSERT(end_, "only an op with sums over all ranks has a second part");
+    translating(place_, [&] { end_(context); });
   }
 
  private:
   std::string place_;
-  Pass pass_;
+  Pass pass_, end_;
 };
 
 }  // namespace
@@ -88,13 +93,17 @@ Error translate(const dnnl::error& error, const std::string& place) {
 }
 
 std::unique_ptr<Op> CpuOpPlan::make_forward(const Bindings& bindings) const {
-  return translating(place_, [&] { return std::make_unique<CpuOp>(place_, bind_forward(bindings)); });
+  return translating(place_, [&] {
+    return std::make_unique<CpuOp>(place_, bind_forward(bindings), bind_forward_end(bindings));
+  });
 }
 
 std::unique_ptr<Op> CpuOpPlan::make_backward(const Bindings& bindings) const {
   TRIREME_ASSERT(training_, "an inference plan has no backward pass");
   const std::string place = "backward of " + place_;
-  return translating(place, [&] { return std::make_unique<CpuOp>(place, bind_backward(bindings)); });
+  return translating(place, [&] {
+    return std::make_unique<CpuOp>(place, bind_backward(bindings), bind_backward_end(bindings));
+  });
 }
 
 }  // namespace trireme::cpu

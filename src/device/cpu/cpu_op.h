@@ -107,6 +107,9 @@ class CpuOpPlan : public OpPlan {
  protected:
   virtual Pass bind_forward(const Bindings& bindings) const = 0;
   virtual Pass bind_backward(const Bindings& bindings) const = 0;
+  /// The passes' parts after the sums over all ranks, in ops with GroupSums.
+  virtual Pass bind_forward_end(const Bindings& /*bindings*/) const { return {}; }
+  virtual Pass bind_backward_end(const Bindings& /*bindings*/) const { return {}; }
 
   CpuEngine engine_;
   bool training_;

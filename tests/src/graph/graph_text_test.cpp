@@ -46,6 +46,16 @@ TEST(graph_text, doubles_survive_to_the_last_bit) {
   }
 }
 
+TEST(graph_text, sync_is_written_only_where_it_is_set) {
+  Graph graph = testing::small_nets().front().build();
+  const std::string before = graph.text();
+  EXPECT_THAT(before, ::testing::Not(HasSubstr("sync")));
+  graph.synchronize_batch_norm();
+  EXPECT_THAT(graph.text(), HasSubstr(" relu=false sync=true\n"));
+  EXPECT_EQ(parse_graph(graph.text()), graph);
+  EXPECT_NE(parse_graph(before), graph);
+}
+
 TEST(graph_text, is_one_line_per_node_and_parameter) {
   Graph graph;
   graph.conv2d("conv1", graph.input({8, 8, 3}),

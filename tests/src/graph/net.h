@@ -38,15 +38,15 @@ struct TestBatch {
 
 class Net {
  public:
-  Net(const Graph& net, Device& on, std::int64_t batch, Mode mode = Mode::train)
+  Net(const Graph& net, Device& on, std::int64_t batch, Mode mode = Mode::train, GroupSum* group = nullptr)
       : graph(net), device(on), layout(net), stream(on.make_stream()), copied(on.make_event()) {
     ProgramPlan plan(graph, device, batch, mode);
     parameters = device.allocate(layout.bytes());
     gradients = device.allocate(layout.bytes());
     arena = device.allocate(plan.arena_bytes());
     initialize_parameters(graph, layout, kSeed, weights());
-    program = std::make_unique<Program>(std::move(plan), layout,
-                                        ModelMemory{parameters.get(), gradients.get(), arena.get()}, kSeed);
+    program = std::make_unique<Program>(
+        std::move(plan), layout, ModelMemory{parameters.get(), gradients.get(), arena.get()}, kSeed, group);
   }
 
   float* weights() { return static_cast<float*>(parameters->data()); }

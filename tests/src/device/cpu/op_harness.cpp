@@ -6,52 +6,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tests/src/device/cpu/guarded_memory.h"
 #include "tests/support/numbers.h"
 
 namespace trireme::testing {
 namespace {
-
-/// A buffer between two guards. Poison is 0xFF in every byte, which as a float is NaN.
-class GuardedMemory {
- public:
-  GuardedMemory(Device& device, std::size_t bytes)
-      : bytes_(bytes), buffer_(device.allocate(kGuard + (bytes + 63) / 64 * 64 + kGuard)) {
-    std::memset(buffer_->data(), kGuardByte, buffer_->bytes());
-    poison();
-  }
-  ~GuardedMemory() {
-    const auto* all = static_cast<const unsigned char*>(buffer_->data());
-    const auto intact = [](unsigned char byte) { return byte == kGuardByte; };
-    EXPECT_TRUE(std::all_of(all, all + kGuard, intact)) << "something wrote before a buffer";
-    EXPECT_TRUE(std::all_of(all + kGuard + bytes_, all + buffer_->bytes(), intact))
-        << "something wrote behind a buffer of " << bytes_ << " bytes";
-  }
-  GuardedMemory(const GuardedMemory&) = delete;
-  GuardedMemory& operator=(const GuardedMemory&) = delete;
-
-  void* data() const { return static_cast<unsigned char*>(buffer_->data()) + kGuard; }
-  float* floats() const { return static_cast<float*>(data()); }
-  void poison() { std::memset(data(), 0xFF, bytes_); }
-  std::vector<unsigned char> bytes() const {
-    const auto* first = static_cast<const unsigned char*>(data());
-    return {first, first + bytes_};
-  }
-  /// No four aligned bytes are poison: everything was written, padding of blocked channels included.
-  bool is_written() const {
-    for (std::size_t i = 0; i + 4 <= bytes_; i += 4) {
-      std::uint32_t word = 0;
-      std::memcpy(&word, static_cast<const unsigned char*>(data()) + i, 4);
-      if (word == 0xFFFFFFFF) return false;
-    }
-    return true;
-  }
-
- private:
-  static constexpr std::size_t kGuard = 256;
-  static constexpr unsigned char kGuardByte = 0xA5;
-  std::size_t bytes_;
-  std::unique_ptr<Buffer> buffer_;
-};
 
 using Memory = std::unique_ptr<GuardedMemory>;
 
@@ -139,16 +98,57 @@ class OpRun {
     bind();
   }
 
-  OpResult run() {
+  const OpFacts& facts() const { return plan_->facts(); }
+  /// Of the pass that has begun.
+  double* sums() const { return bindings_.group_sums; }
+
+  void begin_forward() {
+    poison_results();
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+      write_value(device_, inputs_[i], case_.inputs[i].values, bindings_.inputs[i]);
+    inputs_before_.clear();
+    for (const Memory& m : input_memory_) inputs_before_.push_back(m->bytes());
+    forward_->run(case_.context);
+  }
+
+  void end_forward() {
+    if (facts().group_sums.forward > 0) forward_->finish(case_.context);
+    for (std::size_t i = forward_in_place_ ? 1 : 0; i < inputs_before_.size(); ++i)
+      EXPECT_EQ(inputs_before_[i], input_memory_[i]->bytes()) << "forward changed input " << i;
+    EXPECT_TRUE((forward_in_place_ ? input_memory_[0] : output_)->is_written()) << "output has holes";
+    result_.output = read_value(device_, facts().output, bindings_.output);
+  }
+
+  void begin_backward() {
+    scratch_->poison();
+    group_sums_->poison();
+    // In place, output and input 0 are one memory; it is needed if either is.
+    if (!facts().backward_needs_inputs)
+      for (std::size_t i = forward_in_place_ ? 1 : 0; i < input_memory_.size(); ++i)
+        input_memory_[i]->poison();
+    if (!facts().backward_needs_output) (forward_in_place_ ? input_memory_[0] : output_)->poison();
+    write_value(device_, facts().output, case_.output_grad, output_grad_->data());
+    gradient_before_ = output_grad_->bytes();
+    for (std::size_t i = 0; i < case_.prior_gradients.size(); ++i)
+      std::copy(case_.prior_gradients[i].begin(), case_.prior_gradients[i].end(),
+                bindings_.parameter_grads[i]);
+    backward_->run(case_.context);
+  }
+
+  void end_backward() {
+    if (facts().group_sums.backward > 0) backward_->finish(case_.context);
+    EXPECT_TRUE(backward_in_place_ || gradient_before_ == output_grad_->bytes())
+        << "backward changed the output's gradient";
+    collect_gradients();
+  }
+
+  OpResult result() {
     result_.facts = facts();
-    run_forward();
-    if (case_.training) run_backward();
     result_.record = record_;
     return result_;
   }
 
  private:
-  const OpFacts& facts() const { return plan_->facts(); }
   Memory memory(std::size_t bytes) { return std::make_unique<GuardedMemory>(device_, bytes); }
 
   void bind() {
@@ -160,6 +160,10 @@ class OpRun {
     saved_ = memory(facts().saved_bytes);
     scratch_ = memory(std::max(facts().forward_scratch_bytes, facts().backward_scratch_bytes));
     output_grad_ = memory(facts().output.bytes);
+    group_sums_ =
+        memory(static_cast<std::size_t>(std::max(facts().group_sums.forward, facts().group_sums.backward)) *
+               sizeof(double));
+    bindings_.group_sums = static_cast<double*>(group_sums_->data());
     for (const Memory& input : input_memory_) bindings_.inputs.push_back(input->data());
     bindings_.output = forward_in_place_ ? input_memory_[0]->data() : output_->data();
     bindings_.saved = saved_->data();
@@ -191,38 +195,7 @@ class OpRun {
   void poison_results() {
     for (const Memory& m : input_grads_) m->poison();
     for (const Memory& m : input_memory_) m->poison();
-    for (const auto* m : {&output_, &saved_, &scratch_, &output_grad_}) (*m)->poison();
-  }
-
-  void run_forward() {
-    poison_results();
-    for (std::size_t i = 0; i < inputs_.size(); ++i)
-      write_value(device_, inputs_[i], case_.inputs[i].values, bindings_.inputs[i]);
-    std::vector<std::vector<unsigned char>> before;
-    for (const Memory& m : input_memory_) before.push_back(m->bytes());
-    forward_->run(case_.context);
-    for (std::size_t i = forward_in_place_ ? 1 : 0; i < before.size(); ++i)
-      EXPECT_EQ(before[i], input_memory_[i]->bytes()) << "forward changed input " << i;
-    EXPECT_TRUE((forward_in_place_ ? input_memory_[0] : output_)->is_written()) << "output has holes";
-    result_.output = read_value(device_, facts().output, bindings_.output);
-  }
-
-  void run_backward() {
-    scratch_->poison();
-    // In place, output and input 0 are one memory; it is needed if either is.
-    if (!facts().backward_needs_inputs)
-      for (std::size_t i = forward_in_place_ ? 1 : 0; i < input_memory_.size(); ++i)
-        input_memory_[i]->poison();
-    if (!facts().backward_needs_output) (forward_in_place_ ? input_memory_[0] : output_)->poison();
-    write_value(device_, facts().output, case_.output_grad, output_grad_->data());
-    const std::vector<unsigned char> before = output_grad_->bytes();
-    for (std::size_t i = 0; i < case_.prior_gradients.size(); ++i)
-      std::copy(case_.prior_gradients[i].begin(), case_.prior_gradients[i].end(),
-                bindings_.parameter_grads[i]);
-    backward_->run(case_.context);
-    EXPECT_TRUE(backward_in_place_ || before == output_grad_->bytes())
-        << "backward changed the output's gradient";
-    collect_gradients();
+    for (const auto* m : {&output_, &saved_, &scratch_, &output_grad_, &group_sums_}) (*m)->poison();
   }
 
   void collect_gradients() {
@@ -245,7 +218,9 @@ class OpRun {
   std::vector<ValueSpec> inputs_;
   std::unique_ptr<OpPlan> plan_;
   std::vector<Memory> input_memory_, input_grads_, parameters_, parameter_grads_;
-  Memory output_, saved_, scratch_, output_grad_;
+  Memory output_, saved_, scratch_, output_grad_, group_sums_;
+  std::vector<std::vector<unsigned char>> inputs_before_;
+  std::vector<unsigned char> gradient_before_;
   bool forward_in_place_ = false, backward_in_place_ = false;
   StepRecord record_;
   Bindings bindings_;
@@ -255,8 +230,37 @@ class OpRun {
 
 }  // namespace
 
+namespace {
+
+/// Every rank's first `count` sums become the sum of all.
+void add_up(const std::vector<std::unique_ptr<OpRun>>& ranks, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    double sum = 0;
+    for (const auto& rank : ranks) sum += rank->sums()[i];
+    for (const auto& rank : ranks) rank->sums()[i] = sum;
+  }
+}
+
+}  // namespace
+
+std::vector<OpResult> run_op_on_ranks(Device& device, const std::vector<OpCase>& cases) {
+  std::vector<std::unique_ptr<OpRun>> ranks;
+  for (const OpCase& op_case : cases) ranks.push_back(std::make_unique<OpRun>(device, op_case));
+  for (const auto& rank : ranks) rank->begin_forward();
+  add_up(ranks, ranks[0]->facts().group_sums.forward);
+  for (const auto& rank : ranks) rank->end_forward();
+  if (cases[0].training) {
+    for (const auto& rank : ranks) rank->begin_backward();
+    add_up(ranks, ranks[0]->facts().group_sums.backward);
+    for (const auto& rank : ranks) rank->end_backward();
+  }
+  std::vector<OpResult> results;
+  for (const auto& rank : ranks) results.push_back(rank->result());
+  return results;
+}
+
 OpResult run_op(Device& device, const OpCase& op_case) {
-  return OpRun(device, op_case).run();
+  return run_op_on_ranks(device, {op_case})[0];
 }
 
 void expect_gradients_match_differences(Device& device, OpCase op_case, std::size_t parameters, double step,

@@ -45,6 +45,8 @@ struct OpResult {
 };
 
 OpResult run_op(Device& device, const OpCase& op_case);
+/// The op on several ranks, one case each, whose GroupSums are added up.
+std::vector<OpResult> run_op_on_ranks(Device& device, const std::vector<OpCase>& cases);
 
 /// Holds the gradients of run_op against central differences of sum(output * output_grad), for every input
 /// that wants a gradient and for the first `parameters` parameters.
