@@ -15,18 +15,22 @@ namespace trireme {
 struct Invocation {
   int& argc;
   char**& argv;
-  std::vector<std::string> arguments;  ///< after the subcommand's name
+  std::vector<std::string> arguments;  ///< after the names of the subcommand and its topic
   LaunchFacts launch;
 };
 
+/// A subcommand, or one topic of a subcommand that has topics (`trireme bench allreduce`).
 struct Command {
   std::string_view name, summary;
   std::string (*help)();
-  Status (*run)(const Invocation& invocation);
+  Status (*run)(const Invocation& invocation);  ///< null: only its topics can be run
+  const std::vector<Command>& (*topics)() = nullptr;
 };
 
 /// All subcommands, in the order of --help.
 const std::vector<Command>& all_commands();
+/// Names and summaries of a table, a line each.
+std::string command_list(const std::vector<Command>& commands);
 
 // One file each; errors are thrown.
 std::string pack_help();
@@ -37,5 +41,9 @@ std::string eval_help();
 Status run_eval_command(const Invocation& invocation);
 std::string info_help();
 Status run_info_command(const Invocation& invocation);
+std::string bench_help();
+const std::vector<Command>& bench_topics();
+std::string bench_allreduce_help();
+Status run_bench_allreduce(const Invocation& invocation);
 
 }  // namespace trireme

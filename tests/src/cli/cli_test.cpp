@@ -65,12 +65,33 @@ TEST(CommandLine, AWrongCommandIsStatus64WithTheNearestName) {
   EXPECT_THAT(none.err, HasSubstr("usage: trireme COMMAND"));
 }
 
+TEST(CommandLine, ATopicIsFoundBelowItsCommand) {
+  const std::string help = run_words({"bench", "allreduce", "--help"}).out;
+  EXPECT_THAT(help, StartsWith("usage: mpirun -n 4 trireme bench allreduce"));
+  EXPECT_EQ(run_words({"help", "bench", "allreduce"}).out, help);
+  EXPECT_THAT(run_words({"bench", "-h"}).out, HasSubstr("\n  allreduce "));
+}
+
+TEST(CommandLine, AMissingOrWrongTopicIsStatus64) {
+  const Outcome none = run_words({"bench"});
+  EXPECT_EQ(none.status, 64);
+  EXPECT_THAT(none.err, HasSubstr("\n  allreduce "));
+  const Outcome wrong = run_words({"bench", "alreduce", "-e", "4M"});
+  EXPECT_EQ(wrong.status, 64);
+  EXPECT_EQ(wrong.err,
+            "trireme: error: unknown topic of bench 'alreduce'\n  hint: did you mean allreduce?\n");
+  EXPECT_EQ(run_words({"help", "bench", "nonesuch"}).status, 64);
+}
+
 TEST(CommandLine, AWrongFlagIsStatus64InEveryCommand) {
-  for (const char* command : {"pack", "train", "eval", "info"}) {
-    const Outcome outcome = run_words({command, "--no-such-thing"});
-    EXPECT_EQ(outcome.status, 64) << command;
-    EXPECT_THAT(outcome.err, StartsWith("trireme: error: unknown flag --no-such-thing")) << command;
-    EXPECT_EQ(outcome.out, "") << command;
+  using Words = std::vector<std::string>;
+  for (Words words :
+       {Words{"pack"}, Words{"train"}, Words{"eval"}, Words{"info"}, Words{"bench", "allreduce"}}) {
+    words.emplace_back("--no-such-thing");
+    const Outcome outcome = run_words(words);
+    EXPECT_EQ(outcome.status, 64) << words[0];
+    EXPECT_THAT(outcome.err, StartsWith("trireme: error: unknown flag --no-such-thing")) << words[0];
+    EXPECT_EQ(outcome.out, "") << words[0];
   }
 }
 
