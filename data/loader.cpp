@@ -103,13 +103,13 @@ void Loader::Impl::start(std::uint32_t epoch, std::int64_t first, std::int64_t c
   end_ = 0;  // nothing more is opened
   filling_ = nullptr;
   abandon_ = true;
-  Deadline deadline(options_.timeout);
+  Deadline deadline(options_.limit.timeout);
   if (!wait_until(batch_ready_, lock, deadline, [&] { return busy_workers_ == 0; }))
     throw make_error(Status::io_error,
                      "data loader: a sample of epoch {} was still being read after {:.1f} s",
                      std::int64_t{epoch_} + 1, deadline.seconds_waited())
         .at(filler_.dataset().info().name)
-        .hint("check the file system, or raise --timeout");
+        .hint("check the file system, or raise " + options_.limit.setting);
   abandon_ = false;
   pool_.drop_in_flight();
   request_of_ = std::move(request_of);
@@ -131,7 +131,7 @@ Batch* Loader::Impl::next(const std::function<void()>& poll) {
 
 void Loader::Impl::await_front(std::unique_lock<std::mutex>& lock, const std::function<void()>& poll) {
   const auto ready = [&] { return pool_.front() != nullptr && pool_.front()->missing_rows == 0; };
-  Deadline deadline(options_.timeout);
+  Deadline deadline(options_.limit.timeout);
   while (!batch_ready_.wait_until(lock, std::min(Deadline::Clock::now() + kPollInterval, deadline.end()),
                                   ready)) {
     if (poll) {
@@ -143,7 +143,7 @@ void Loader::Impl::await_front(std::unique_lock<std::mutex>& lock, const std::fu
       throw make_error(Status::io_error, "data loader: {} did not arrive within {:.1f} s",
                        batch_place(next_to_deliver_, epoch_), deadline.seconds_waited())
           .at(filler_.dataset().info().name)
-          .hint("check the file system, or raise --timeout");
+          .hint("check the file system, or raise " + options_.limit.setting);
   }
   waited_ += deadline.seconds_waited();
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "data/dataset.h"
 #include "data/sampler.h"
@@ -24,11 +25,17 @@ struct Batch {
   std::int64_t index = 0;  ///< which batch of the epoch this is
 };
 
+/// The longest wait for data, and the setting that says so, for messages.
+struct DataLimit {
+  std::chrono::duration<double> timeout = std::chrono::minutes(10);
+  std::string setting = "--timeout";
+};
+
 struct LoaderOptions {
   int threads = 1;
   int pool_batches = 4;   ///< batches in flight, those that the user holds included; memory is allocated once
   std::int64_t rows = 0;  ///< rows of the largest batch
-  std::chrono::duration<double> timeout = std::chrono::minutes(10);
+  DataLimit limit;
 };
 
 /// Threads that make an epoch's batches arrive in order, ahead of use, from a fixed pool. What a batch holds

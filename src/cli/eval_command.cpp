@@ -32,6 +32,10 @@ const std::vector<SettingOf<EvalConfig>>& eval_settings() {
                  "threads per rank that read pictures"),
          setting("timeout", &C::timeout_seconds, Duration{}, "10min",
                  "longest wait for another rank or for data: 600, 90s, 10min, 2h"),
+         setting("startup-timeout", &C::startup_timeout_seconds, Duration{}, "10min",
+                 "the same before the evaluation begins"),
+         setting("staging-timeout", &C::staging_timeout_seconds, Duration{}, "1h",
+                 "the same for opening the data with --preload"),
          setting("expect-ranks", &C::expect_ranks, Integer{1, 1 << 24, "any"}, "any",
                  "fail at once if there are fewer ranks")});
     return rows;
@@ -68,7 +72,7 @@ Status run_eval_command(const Invocation& invocation) {
     log::setup(world.rank(), world.size());
     return run_evaluation(config, world, invocation.launch);
   };
-  return run_with_world(invocation, body, std::chrono::duration<double>(config.timeout_seconds));
+  return run_with_world(invocation, body, std::chrono::duration<double>(config.startup_timeout_seconds));
 }
 
 }  // namespace trireme

@@ -20,9 +20,11 @@ std::string host_name() {
 }
 
 // Launchers end the whole job when one process fails: the others give rank 0 the time to say why, and its
-// launcher the time to end them. mpirun needs about three seconds for that.
+// launcher the time to end them. mpirun needs about three seconds for that. Rank 1 speaks next, because it
+// knows as much of the other ranks as rank 0 does.
 void let_rank_zero_speak_first(int rank) {
-  if (rank != 0) std::this_thread::sleep_for(std::chrono::seconds(5));
+  constexpr std::chrono::seconds kRankOne(5), kOthers(8);
+  if (rank != 0) std::this_thread::sleep_for(rank == 1 ? kRankOne : kOthers);
 }
 
 void say(const Failure& failure, int rank, const std::string& host) {

@@ -22,7 +22,7 @@ namespace trireme {
 struct CommEntry {
   std::uint64_t id = 0;
   std::unique_ptr<Collective> collective;
-  WaitLimit limit;
+  WaitLimit limit{std::chrono::seconds(0)};
   // For the thread:
   std::optional<Deadline> deadline;
   bool complete = false;

@@ -35,8 +35,13 @@ struct Ticket {
 
 /// How long a collective may take, and the setting that says so, for messages.
 struct WaitLimit {
+  template <typename Count, typename Period>
+  WaitLimit(std::chrono::duration<Count, Period> time,  // NOLINT(google-explicit-constructor): a time is one
+            std::string name = "--timeout")
+      : timeout(time), setting(std::move(name)) {}
+
   std::chrono::duration<double> timeout;
-  std::string setting = "--timeout";
+  std::string setting;
 };
 
 /// The one thread that calls MPI while training runs. Collectives start in the order of submission and

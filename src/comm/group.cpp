@@ -22,7 +22,9 @@ void await(MPI_Request request, Deadline& deadline, const char* what) {
     if (complete != 0) return;
     if (deadline.passed())
       throw make_error(Status::peer_gone, "waited {:.3g} s for {}", deadline.seconds_waited(), what)
-          .hint("another rank is gone, stopped or late; --timeout allows longer waits");
+          .hint(
+              "another rank is gone, stopped or late; the command's help shows which timeout allows longer "
+              "waits");
     if (tests >= kTestsBeforeSleep) std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
 }

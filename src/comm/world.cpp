@@ -33,7 +33,7 @@ std::string processor_name() {
 Watchdog::Wait start_of_mpi(Group::Seconds timeout) {
   return {"MPI to start (MPI_Init)",
           "a rank did not start or is stopped; look at the processes of the job on its nodes, or give it a "
-          "longer --timeout",
+          "longer --startup-timeout",
           read_launch_facts().rank, timeout};
 }
 

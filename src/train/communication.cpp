@@ -4,18 +4,21 @@
 #include <array>
 #include <cstring>
 
+#include "src/comm/mpi_progress.h"
 #include "src/comm/scalar_record.h"
 #include "src/core/error.h"
 #include "src/core/hash.h"
 
 namespace trireme {
 
-Communication::Communication(CommunicatorOptions options, const Group& group,
-                             std::chrono::duration<double> timeout, const CoreBinding& cores)
-    : choice(choose_communicator(options, group, timeout)) {
+Communication::Communication(CommunicatorOptions options, const Group& group, const WaitLimit& limit,
+                             const CoreBinding& cores)
+    : choice(choose_communicator(options, group, limit.timeout)) {
   const CoreBinding::HelperScope on_helper_cores(cores);
   options.kind = choice.kind;
-  thread = std::make_unique<CommThread>(timeout);
+  std::unique_ptr<ProgressExchange> progress;
+  if (group.size() > 1) progress = std::make_unique<MpiProgress>(group, limit.timeout);
+  thread = std::make_unique<CommThread>(std::move(progress), limit);
   gradients = make_communicator(options, group, *thread);
   scalars = make_communicator({"mpi"}, group, *thread);
 }

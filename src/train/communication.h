@@ -17,8 +17,8 @@ namespace trireme {
 /// calls MPI. Gradients and the small records have a communicator each, so that neither waits for the other's
 /// order.
 struct Communication {
-  /// Collective over `group`.
-  Communication(CommunicatorOptions options, const Group& group, std::chrono::duration<double> timeout,
+  /// Collective over `group`. `limit` is for this and for collectives until the thread gets another one.
+  Communication(CommunicatorOptions options, const Group& group, const WaitLimit& limit,
                 const CoreBinding& cores);
 
   CommunicatorChoice choice;  ///< of the gradients' communicator

@@ -47,7 +47,9 @@ struct TrainConfig {
   std::string device, comm;
   int threads = 0;  ///< 0: by the rule of cores.h
   double bucket_mb = 0;
-  double timeout_seconds = 0, grace_seconds = 0;
+  double timeout_seconds = 0, startup_timeout_seconds = 0, staging_timeout_seconds = 0;
+  double evaluation_timeout_seconds = 0, saving_timeout_seconds = 0;
+  double grace_seconds = 0;
   double max_time_seconds = 0;  ///< 0: what the scheduler leaves, if it says; otherwise no limit
   int expect_ranks = 0;
 };
@@ -68,8 +70,8 @@ TrainConfig parse_config_text(std::string_view text, std::string_view file_name)
 TrainConfig merge_train_config(const std::vector<std::string>& arguments, const char* const* environment);
 /// The part of the merge that needs nothing but the command line: status 64 if that is wrong in itself.
 void check_train_flags(const std::vector<std::string>& arguments);
-/// --timeout as far as it is known before the ini file can be read: from flags, else environment, else the
-/// default. Errors as of the merge.
+/// --startup-timeout as far as it is known before the ini file can be read: from flags, else environment,
+/// else the default. Errors as of the merge.
 double start_up_timeout_seconds(const std::vector<std::string>& arguments, const char* const* environment);
 /// Status 78 for settings that do not fit each other, 64 for missing ones.
 void check_train_config(const TrainConfig& config);

@@ -162,14 +162,14 @@ void check_train_flags(const std::vector<std::string>& arguments) {
 }
 
 double start_up_timeout_seconds(const std::vector<std::string>& arguments, const char* const* environment) {
-  constexpr const char* kName = "timeout";
+  constexpr const char* kName = "startup-timeout";
   Merge merge;
   for (const Variable& variable : variables_of(environment))
     if (variable.name == variable_of(kName))
       merge.add(kName, variable.value, Source::environment, variable.name);
   for (const GivenFlag& flag : read_train_flags(arguments, flag_table()).flags)
     if (flag.name == kName) merge.add(flag.name, flag.value, Source::flags, "--" + flag.name);
-  return merge.take().timeout_seconds;
+  return merge.take().startup_timeout_seconds;
 }
 
 std::string train_help() {

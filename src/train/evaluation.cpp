@@ -9,6 +9,7 @@
 #include "src/train/programs.h"
 #include "src/train/start_up.h"
 #include "src/train/train.h"
+#include "src/train/wait_limits.h"
 
 namespace trireme {
 namespace {
@@ -85,12 +86,13 @@ void print_result(const EvalConfig& config, const Checkpoint& checkpoint, const 
 }  // namespace
 
 Status run_evaluation(const EvalConfig& config, World& world, const LaunchFacts& launch) {
-  const Timeout timeout(config.timeout_seconds);
+  const WaitLimit startup = startup_limit(config), limit(Timeout(config.timeout_seconds));
+  const Timeout timeout = startup.timeout;
   const CoreBinding cores(world, launch, config.threads, timeout);
   std::string path = config.checkpoint;
   Checkpoint checkpoint = share_checkpoint(config, world, path, timeout);
   constexpr std::uint64_t kSeed = 0;
-  const auto data = open_shared_dataset(config.data, world, kSeed, config.preload, timeout);
+  const auto data = open_shared_dataset(config.data, world, kSeed, config.preload, opening_timeout(config));
   check_data_fits(checkpoint, data->info(), path);
 
   const int image_size = config.image_size > 0 ? config.image_size : static_cast<int>(checkpoint.image_size);
@@ -98,7 +100,7 @@ Status run_evaluation(const EvalConfig& config, World& world, const LaunchFacts&
   const FlatLayout layout(graph);
   const auto device = make_device(config.device, cores.plan());
   const auto stream = device->make_stream();
-  Communication communication({config.comm}, world.all(), timeout, cores);
+  Communication communication({config.comm}, world.all(), startup, cores);
   Programs programs(graph, layout, *device, *device, {{}, config.eval_batch, kSeed});
   if (world.rank() == 0)
     upload_parameters(checkpoint, graph, layout, path, *device, *stream, programs.parameters());
@@ -109,9 +111,11 @@ Status run_evaluation(const EvalConfig& config, World& world, const LaunchFacts&
   std::optional<CoreBinding::HelperScope> on_helper_cores(cores);
   Evaluator evaluator(*data, transform_of(checkpoint, image_size),
                       {config.eval_batch, world.rank(), world.size(),
-                       choose_loader_threads(config.loader_threads, cores.plan()), timeout},
+                       choose_loader_threads(config.loader_threads, cores.plan()), data_limit(limit)},
                       *device);
   on_helper_cores.reset();
+  communication.thread->set_limit(limit);
+  communication.thread->activity().set(Doing::evaluating);
   const EvalResult result = evaluator.run(programs.eval(), *stream, *communication.scalars);
   if (world.rank() == 0) print_result(config, checkpoint, path, result);
   return Status::ok;

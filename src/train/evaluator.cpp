@@ -29,10 +29,9 @@ Evaluator::Evaluator(const Dataset& dataset, TransformOptions transform, const O
     : options_(options),
       share_(share_of({0, dataset.info().num_samples}, options.rank, options.ranks)),
       sampler_(dataset.info().num_samples, kNoSeed, {SampleOrder::Kind::sequential, 0}),
-      loader_(
-          dataset, sampler_, Transform(for_evaluation(std::move(transform))),
-          LoaderOptions{.threads = options.loader_threads, .rows = options.batch, .timeout = options.timeout},
-          memory_),
+      loader_(dataset, sampler_, Transform(for_evaluation(std::move(transform))),
+              LoaderOptions{.threads = options.loader_threads, .rows = options.batch, .limit = options.limit},
+              memory_),
       loaded_(device.make_event()) {}
 
 EvalResult Evaluator::run(Program& program, Stream& stream, Communicator& communicator,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -28,7 +27,7 @@ class Evaluator {
     std::int64_t batch = 1;
     int rank = 0, ranks = 1;
     int loader_threads = 1;
-    std::chrono::duration<double> timeout = std::chrono::minutes(10);
+    DataLimit limit = {};
   };
   /// All references must outlive it.
   Evaluator(const Dataset& dataset, TransformOptions transform, const Options& options, Device& device);

@@ -5,6 +5,7 @@
 
 #include "src/core/hash.h"
 #include "src/train/checkpoint_header.h"
+#include "src/train/wait_limits.h"
 
 namespace trireme {
 namespace {
@@ -74,12 +75,14 @@ std::size_t bucket_bytes(const TrainConfig& config) {
   return static_cast<std::size_t>(std::llround(config.bucket_mb * (1 << 20)));
 }
 
-RunSetup set_up_run(const TrainConfig& config, const World& world, Timeout timeout) {
+RunSetup set_up_run(const TrainConfig& config, const World& world) {
+  const Timeout timeout = startup_limit(config).timeout;
+  const Timeout opening = opening_timeout(config);
   RunSetup setup;
-  setup.train = open_shared_dataset(config.data, world, config.seed, config.preload, timeout);
+  setup.train = open_shared_dataset(config.data, world, config.seed, config.preload, opening);
   const DatasetInfo& info = setup.train->info();
   if (!config.val.empty()) {
-    setup.validation = open_shared_dataset(config.val, world, config.seed, config.preload, timeout);
+    setup.validation = open_shared_dataset(config.val, world, config.seed, config.preload, opening);
     check_same_classes(info, setup.validation->info());
   }
   setup.image_size = choose_image_size(config.image_size, info);
@@ -98,7 +101,7 @@ RunSetup set_up_run(const TrainConfig& config, const World& world, Timeout timeo
                       setup.resumed->path);
     setup.settings_changed = settings_changed_since(setup.resumed->state.config_text, config);
   }
-  check_against_other_ranks(config, world, setup, timeout);
+  check_against_other_ranks(config, world, setup, opening);
   return setup;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,7 +31,7 @@ struct RunSetup {
 };
 
 /// Collective.
-RunSetup set_up_run(const TrainConfig& config, const World& world, std::chrono::duration<double> timeout);
+RunSetup set_up_run(const TrainConfig& config, const World& world);
 
 std::size_t bucket_bytes(const TrainConfig& config);
 

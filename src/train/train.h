@@ -18,7 +18,7 @@ struct EvalConfig {
   std::int64_t eval_batch = 100;
   int threads = 0, loader_threads = 0, image_size = 0;
   std::string preload = "none", device = "auto", comm = "auto";
-  double timeout_seconds = 600;
+  double timeout_seconds = 600, startup_timeout_seconds = 600, staging_timeout_seconds = 3600;
   int expect_ranks = 0;
   bool json = false;
 };

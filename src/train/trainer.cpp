@@ -8,13 +8,11 @@
 #include <cmath>
 
 #include "src/exchange/allreduce_exchange.h"
+#include "src/io/atomic_file.h"
+#include "src/train/wait_limits.h"
 
 namespace trireme {
 namespace {
-
-std::chrono::duration<double> timeout_of(const TrainConfig& config) {
-  return std::chrono::duration<double>(config.timeout_seconds);
-}
 
 CommunicatorOptions communicator_options(const TrainConfig& config, const FlatLayout& layout) {
   CommunicatorOptions options{config.comm};
@@ -39,7 +37,7 @@ LoaderOptions loader_options(const TrainConfig& config, const CoreBinding& cores
   LoaderOptions options;
   options.threads = choose_loader_threads(config.loader_threads, cores.plan());
   options.rows = setup.batches.distinct_rows().front();
-  options.timeout = timeout_of(config);
+  options.limit = data_limit(step_limit(config));
   return options;
 }
 
@@ -57,7 +55,7 @@ Trainer::Trainer(const TrainConfig& config, const World& world, const CoreBindin
       copy_stream_(device_->make_stream()),
       copied_(device_->make_event()),
       layout_(setup.graph),
-      communication_(communicator_options(config, layout_), world.all(), timeout_of(config), cores),
+      communication_(communicator_options(config, layout_), world.all(), startup_limit(config), cores),
       programs_(setup.graph, layout_, *device_, *communication_.gradients, program_options(config, setup)),
       optimizer_(make_sgd(setup.graph, layout_, optimizer_options(config), *device_)),
       exchange_(std::make_unique<AllReduceExchange>(
@@ -68,6 +66,9 @@ Trainer::Trainer(const TrainConfig& config, const World& world, const CoreBindin
       sampler_(setup.train->info().num_samples, config.seed, setup.order),
       eval_cadence_(config.eval_every, setup.batches.steps_per_epoch()),
       checkpoint_cadence_(config.checkpoint_every, setup.batches.steps_per_epoch()) {
+  std::vector<std::string> names;
+  for (const Parameter& parameter : setup.graph.parameters()) names.push_back(parameter.name);
+  activity().name_layers(std::move(names));
   make_loaders();
   restore_or_draw_parameters();
 }
@@ -79,7 +80,7 @@ void Trainer::make_loaders() {
       std::make_unique<Loader>(*setup_.train, sampler_, Transform(setup_.transform), loading, host_memory_);
   if (!setup_.validation) return;
   const Evaluator::Options evaluation{config_.eval_batch, world_.rank(), world_.size(), loading.threads,
-                                      loading.timeout};
+                                      data_limit(evaluation_limit(config_))};
   evaluator_ = std::make_unique<Evaluator>(*setup_.validation, setup_.transform, evaluation, *device_);
 }
 
@@ -90,12 +91,16 @@ Status Trainer::run(Metrics& metrics) {
   try {
     return train();
   } catch (const Error& error) {
+    communication_.thread->give_up(error);
     report_failure(error.status());
     throw;
   }
 }
 
 Status Trainer::train() {
+  communication_.thread->set_limit(step_limit(config_));
+  communication_.thread->keep_flight([path = fmt::format("{}/flight-{}.json", config_.output, world_.rank())](
+                                         const std::string& flight) { write_text_atomically(path, flight); });
   if (world_.rank() == 0) store_.emplace(config_.output, static_cast<int>(config_.keep));
   report_start();
   const bool missed_evaluation = eval_cadence_.due_at(position_.step) && !known_top1_;
@@ -114,6 +119,7 @@ Status Trainer::train() {
   const bool evaluates = evaluator_ && config_.eval_every.unit != Interval::Unit::never;
   if (!stopping_ && evaluates && !known_top1_) evaluate();
   save();
+  activity().set(Doing::ending);
   const Status status = stopping_ ? Status::stopped : Status::ok;
   report_end(status);
   return status;
@@ -138,6 +144,7 @@ void Trainer::start_epoch() {
 StepTotals Trainer::train_step() {
   record_ = {};
   for (std::int64_t part = 0; part < config_.accumulate; ++part) compute_gradients(part);
+  activity().set(Doing::waiting_for_gradients);
   scalars_.submit(record_, flags(), *stream_);
   bool gradient_is_finite = true;
   try {
@@ -155,13 +162,19 @@ void Trainer::compute_gradients(std::int64_t part) {
   scales_.accumulate = part > 0;
   scales_.last_micro_batch = part == config_.accumulate - 1;
   scales_.epoch = static_cast<std::uint32_t>(position_.epoch);
+  activity().set(Doing::waiting_for_data, position_.step);
   const Loader::BatchPtr batch = loader_->next();
+  activity().set(Doing::forward);
   TRIREME_ASSERT(batch != nullptr, "the loader was started for every batch of the epoch");
   program_ = &programs_.train(batch->images.shape[0]);
   program_->zero_record();
   program_->load(host_batch(*batch), *copy_stream_, *copied_);
   program_->forward(scales_, [this](ParamId p) { exchange_->parameter_needed(p); });
-  program_->backward(scales_, [this](ParamId p) { exchange_->gradient_ready(p); });
+  activity().set(Doing::backward);
+  program_->backward(scales_, [this](ParamId p) {
+    activity().announce(static_cast<std::size_t>(p));
+    exchange_->gradient_ready(p);
+  });
   const StepRecord own = program_->read_record();
   record_.loss_sum += own.loss_sum;
   record_.loss_fixed += own.loss_fixed;
@@ -178,6 +191,7 @@ StepFlags Trainer::flags() const {
 
 void Trainer::account(const StepTotals& totals, double seconds) {
   ++position_.step;
+  activity().set(Doing::training, position_.step);
   ++position_.step_in_epoch;
   position_.samples += totals.samples;
   position_.epoch_samples += totals.samples;

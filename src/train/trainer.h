@@ -41,6 +41,7 @@ class Trainer {
  private:
   // trainer.cpp: the loop
   Status train();
+  Activity& activity() { return communication_.thread->activity(); }
   void make_loaders();
   void start_epoch();
   StepTotals train_step();

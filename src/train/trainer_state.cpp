@@ -8,6 +8,7 @@
 #include "src/graph/initialize.h"
 #include "src/train/model_state.h"
 #include "src/train/trainer.h"
+#include "src/train/wait_limits.h"
 
 namespace trireme {
 
@@ -72,6 +73,8 @@ void Trainer::check_parameters_are_equal() {
 /// An evaluation that a stop request broke off counts as not begun, and the run stops: the resumed run makes
 /// it up.
 void Trainer::evaluate() {
+  const WaitLimitScope limit(*communication_.thread, evaluation_limit(config_));
+  const ActivityScope doing(activity(), Doing::evaluating);
   check_parameters_are_equal();
   const EvalResult result = evaluator_->run(programs_.eval(), *stream_, *communication_.scalars,
                                             [this] { return stop_request_.pending(); });
@@ -124,6 +127,8 @@ Checkpoint Trainer::state() {
 void Trainer::save() {
   const bool has_new_best = best_is_current_ && !best_is_saved_;
   if (saved_step_ == position_.step && !has_new_best) return;
+  const WaitLimitScope limit(*communication_.thread, saving_limit(config_));
+  const ActivityScope doing(activity(), Doing::saving);
   check_parameters_are_equal();
   if (store_) {
     const Stopwatch clock;

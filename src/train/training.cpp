@@ -8,6 +8,7 @@
 #include "src/train/terminal.h"
 #include "src/train/train.h"
 #include "src/train/trainer.h"
+#include "src/train/wait_limits.h"
 
 namespace trireme {
 namespace {
@@ -34,14 +35,13 @@ std::vector<std::string> log_files(const TrainConfig& config) {
 
 Status run_training(const TrainConfig& config, World& world, const LaunchFacts& launch) {
   const StopRequest stop_request(time_limit_of(config));
-  const std::chrono::duration<double> timeout(config.timeout_seconds);
-  const CoreBinding cores(world, launch, config.threads, timeout);
+  const CoreBinding cores(world, launch, config.threads, startup_limit(config).timeout);
   const bool speaks = world.rank() == 0;
   if (speaks)
     log::info("{} with {} each ({}); rank 0: {}", counted(world.size(), "rank"),
               counted(cores.plan().threads, "compute thread"), cores.plan().reason, cores.plan().placement);
   if (speaks) refuse_existing_run(config);
-  RunSetup setup = set_up_run(config, world, timeout);
+  RunSetup setup = set_up_run(config, world);
   Trainer trainer(config, world, cores, setup, stop_request);
 
   // Only now is it sure that the run begins: a mistake in the settings leaves no folder behind.

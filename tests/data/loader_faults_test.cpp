@@ -118,7 +118,7 @@ class Gate {
 
 TEST(Loader, a_late_batch_is_an_error_that_names_it_and_polls_go_on) {
   LoaderOptions options = options_of(1, 10);
-  options.timeout = milliseconds(300);
+  options.limit.timeout = milliseconds(300);
   Scene scene(40, options);
   Gate gate;
   scene.dataset.on_read = [&](std::int64_t) { gate.wait(); };

@@ -74,7 +74,7 @@ inline LoaderOptions options_of(int threads, std::int64_t rows, int pool_batches
   options.threads = threads;
   options.rows = rows;
   options.pool_batches = pool_batches;
-  options.timeout = seconds(60);
+  options.limit.timeout = seconds(60);
   return options;
 }
 

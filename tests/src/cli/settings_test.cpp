@@ -139,6 +139,10 @@ TEST(EvalSettings, FillTheConfig) {
                                               "mpi",
                                               "--timeout",
                                               "90s",
+                                              "--startup-timeout",
+                                              "2min",
+                                              "--staging-timeout",
+                                              "2h",
                                               "--expect-ranks",
                                               "4"});
   EXPECT_EQ(config.data, "v.h5");
@@ -152,6 +156,8 @@ TEST(EvalSettings, FillTheConfig) {
   EXPECT_EQ(config.device, "cpu");
   EXPECT_EQ(config.comm, "mpi");
   EXPECT_EQ(config.timeout_seconds, 90);
+  EXPECT_EQ(config.startup_timeout_seconds, 120);
+  EXPECT_EQ(config.staging_timeout_seconds, 7200);
   EXPECT_EQ(config.expect_ranks, 4);
 }
 

@@ -324,11 +324,12 @@ TEST(ConfigHash, CountsWhatRanksMustAgreeOn) {
 }
 
 TEST(StartUpTimeout, IsThatOfTheFlagsElseOfTheEnvironmentElseTheDefault) {
-  const char* const environment[] = {"TRIREME_TIMEOUT=7s", "TRIREME_MODEL=lenet", nullptr};
+  const char* const environment[] = {"TRIREME_STARTUP_TIMEOUT=7s", "TRIREME_TIMEOUT=9s",
+                                     "TRIREME_MODEL=lenet", nullptr};
   const char* const empty[] = {nullptr};
-  EXPECT_EQ(start_up_timeout_seconds({"--timeout", "4s", "--epochs", "3"}, environment), 4);
+  EXPECT_EQ(start_up_timeout_seconds({"--startup-timeout", "4s", "--timeout", "3s"}, environment), 4);
   EXPECT_EQ(start_up_timeout_seconds({"--epochs", "3"}, environment), 7);
-  EXPECT_EQ(start_up_timeout_seconds({}, empty), default_train_config().timeout_seconds);
+  EXPECT_EQ(start_up_timeout_seconds({}, empty), default_train_config().startup_timeout_seconds);
 }
 
 }  // namespace

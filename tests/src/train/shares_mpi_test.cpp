@@ -35,7 +35,7 @@ class Shares : public RunTest {
 /// Plain gradient descent on whole batches: no ranks, no buckets, no resume.
 std::vector<NamedTensor> train_alone(const TrainConfig& config, const World& world, const CoreBinding& cores,
                                      Device& device) {
-  RunSetup setup = set_up_run(config, world, kTimeout);
+  RunSetup setup = set_up_run(config, world);
   setup.batches.rank = 0;
   setup.batches.ranks = 1;
   const FlatLayout layout(setup.graph);
