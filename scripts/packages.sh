@@ -10,8 +10,10 @@ packages_build="g++ cmake ninja-build pkg-config libopenmpi-dev libhdf5-dev libb
 packages_run="openmpi-bin"
 packages_demo="dataset-fashion-mnist"
 packages_test="ccache libgtest-dev libgmock-dev python3 python3-h5py python3-numpy python3-pil clang-format clang-tidy
-  shellcheck procps xz-utils"
+  shellcheck procps xz-utils iproute2 openssh-client openssh-server"
 }
+
+services_policy=/usr/sbin/policy-rc.d # asked by invoke-rc.d before it starts a service
 
 # packages_of GROUP ... : the names, one a line.
 packages_of() {
@@ -64,9 +66,25 @@ install_packages() {
     as_root=(sudo)
   fi
   echo "installing: ${missing[*]}"
-  "${as_root[@]}" apt-get -q update &&
-    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-      apt-get -q -y install --no-install-recommends "${missing[@]}"
+  "${as_root[@]}" apt-get -q update && without_services "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get -q -y install --no-install-recommends "${missing[@]}" || return
+  case " ${missing[*]} " in
+    *" openssh-server "*) "${as_root[@]}" update-rc.d ssh disable ;; # tests start their own; nor at the next boot
+  esac
+}
+
+# without_services COMMAND ... : runs an installation during which no service is started.
+without_services() {
+  local as_root=() status=0
+  if [ -e "$services_policy" ]; then # somebody else decides
+    "$@"
+    return
+  fi
+  if [ "$(id -u)" -ne 0 ]; then as_root=(sudo); fi
+  printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" install -m 755 /dev/stdin "$services_policy" || return
+  "$@" || status=$?
+  "${as_root[@]}" rm -f "$services_policy"
+  return "$status"
 }
 
 if [ "${BASH_SOURCE[0]}" = "$0" ]; then

@@ -68,8 +68,11 @@ class Case(unittest.TestCase):
 
     def start(self, *arguments, ranks=None, env=None):
         """Starts the program in the background; ended with the test."""
+        return self.start_command(command_line(*arguments, ranks=ranks), env)
+
+    def start_command(self, command, env=None):
         process = subprocess.Popen(
-            command_line(*arguments, ranks=ranks), env={**ENVIRONMENT, **(env or {})}, cwd=self.folder,
+            command, env={**ENVIRONMENT, **(env or {})}, cwd=self.folder,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )
 

@@ -36,6 +36,18 @@ class Commands(support.Case):
     def test_an_unknown_group_is_refused(self):
         self.script("scripts/packages.sh", "--no-install", "nonesuch", status=64)
 
+    def test_services_do_not_start_while_packages_are_installed(self):
+        script = f"""
+            source {support.ROOT}/scripts/packages.sh
+            sudo() {{ "$@"; }}
+            services_policy=$PWD/policy
+            without_services ./policy && exit 1
+            [ $? -eq 101 ] && [ ! -e policy ] || exit 2
+            echo mine > policy
+            without_services cat policy"""
+        self.assertEqual(self.execute(["bash", "-c", script]).stdout, "mine\n")
+        self.assertEqual((self.folder / "policy").read_text(), "mine\n")
+
     def test_nothing_is_installed_when_all_is_there(self):
         script = f"""
             source {support.ROOT}/scripts/packages.sh
