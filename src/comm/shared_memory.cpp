@@ -1,16 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/comm/shared_memory.h"
 
+#include <numeric>
 #include <utility>
+#include <vector>
 
 #include "src/comm/shm_collective.h"
 
 namespace trireme {
+namespace {
+
+std::vector<int> own_numbers(int size) {
+  std::vector<int> names(static_cast<std::size_t>(size));
+  std::iota(names.begin(), names.end(), 0);
+  return names;
+}
+
+}  // namespace
 
 SharedMemory::SharedMemory(const Group& group, CommThread& thread, std::size_t window_bytes)
     : HostCommunicator(thread, group.rank(), group.size()),
       memory_(std::make_shared<ShmMemory>(group, window_bytes)),
-      lane_(memory_->make_lane()) {
+      lane_(memory_->make_lane(own_numbers(group.size()))) {
   memory_->meet("all ranks of the node to prepare shared memory");
 }
 

@@ -14,7 +14,7 @@ namespace trireme {
 ShmCollective::ShmCollective(ShmLane& lane, const ShmJob& job, std::string description)
     : lane_(lane),
       job_(job),
-      meeting_(lane, job_, std::move(description)),
+      meeting_(lane, job_, ShmAccess::as_job, std::move(description)),
       direct_(job_),
       staged_(lane, job_) {}
 
@@ -38,8 +38,9 @@ void ShmCollective::begin_route() {
   }
 }
 
-bool ShmCollective::do_part() {
-  if (lane_.finished != meeting_.number()) {
+/// True when it is done.
+bool ShmCollective::work() {
+  if (lane_.entered != meeting_.number()) {
     meeting_.meet();
     return false;
   }
@@ -47,19 +48,20 @@ bool ShmCollective::do_part() {
   if (route_ == ShmRoute::unknown) return false;
   const WorkBudget budget;
   if (!(route_ == ShmRoute::staged ? staged_.advance(budget) : direct_.advance(budget))) return false;
-  lane_.publish(&ShmBoard::finished, ++lane_.finished);
+  ++lane_.entered;
   return true;
 }
 
 bool ShmCollective::step() {
-  if (!part_done_) part_done_ = do_part();
-  if (!part_done_) return false;
+  if (!worked_) worked_ = work();
+  if (worked_ && !finished_) finished_ = lane_.finish(meeting_.number());
+  if (!finished_) return false;
   return route_ != ShmRoute::direct || lane_.all_reach(&ShmBoard::finished, meeting_.number() + 1);
 }
 
 std::string ShmCollective::awaited() const {
   if (route_ == ShmRoute::direct) return lane_.behind(&ShmBoard::finished, meeting_.number() + 1);
-  if (part_done_) return {};
+  if (finished_) return {};
   if (route_ == ShmRoute::staged) return staged_.awaited();
   return meeting_.awaited();
 }

@@ -25,7 +25,7 @@ class ShmCollective final : public Collective {
   std::string awaited() const override;
 
  private:
-  bool do_part();
+  bool work();
   void begin_route();
 
   ShmLane& lane_;
@@ -34,7 +34,7 @@ class ShmCollective final : public Collective {
   ShmDirect direct_;
   ShmStaged staged_;
   ShmRoute route_ = ShmRoute::unknown;
-  bool part_done_ = false;
+  bool worked_ = false, finished_ = false;
 };
 
 }  // namespace trireme

@@ -53,6 +53,12 @@ void ShmLane::publish(ShmCounter ShmBoard::*counter, std::uint64_t value) const 
   (board(rank_).*counter).value.store(value, std::memory_order_release);
 }
 
+bool ShmLane::finish(std::uint64_t number) {
+  if (finished_ != number) return false;
+  publish(&ShmBoard::finished, ++finished_);
+  return true;
+}
+
 std::string ShmLane::behind(ShmCounter ShmBoard::*counter, std::uint64_t value) const {
   std::vector<int> late;
   for (int r = 0; r < size(); ++r)

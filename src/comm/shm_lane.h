@@ -41,9 +41,12 @@ class ShmLane {
   std::string absent(std::uint64_t number) const;
   void publish(ShmCounter ShmBoard::*counter, std::uint64_t value) const;
 
-  /// How many collectives this rank has begun, has told the others of, works on or has worked on, and has
-  /// done its part of; and how many rounds its staged collectives take.
-  std::uint64_t begun = 0, told = 0, entered = 0, finished = 0, rounds = 0;
+  /// Tells all that this rank has done its part of a collective: in order, false while it is not its turn.
+  bool finish(std::uint64_t number);
+
+  /// How many collectives this rank has begun, has told the others of, and need its own work no more before
+  /// the next may start with it; and how many rounds its staged collectives take.
+  std::uint64_t begun = 0, told = 0, entered = 0, rounds = 0;
 
  private:
   std::string names_of(std::span<const int> ranks) const;
@@ -53,6 +56,7 @@ class ShmLane {
   std::vector<ShmBoard*> boards_;
   std::size_t memory_bytes_;
   std::vector<int> names_;
+  std::uint64_t finished_ = 0;
 };
 
 }  // namespace trireme

@@ -25,11 +25,12 @@ std::string text_of(const ShmDescriptor& called) {
 
 }  // namespace
 
-ShmMeeting::ShmMeeting(ShmLane& lane, const ShmJob& job, std::string description)
+ShmMeeting::ShmMeeting(ShmLane& lane, const ShmJob& job, ShmAccess access, std::string description)
     : lane_(lane),
       job_(job),
       description_(std::move(description)),
-      is_short_(job.source_bytes() <= ShmLayout::kPayloadBytes) {}
+      access_(access),
+      is_short_(access == ShmAccess::as_job && job.source_bytes() <= ShmLayout::kPayloadBytes) {}
 
 void ShmMeeting::begin() {
   number_ = lane_.begun++;
@@ -78,14 +79,17 @@ void ShmMeeting::check() const {
 
 ShmRoute ShmMeeting::choose() const {
   if (is_short_) return ShmRoute::payload;
+  if (job_.size == 1) return ShmRoute::direct;
+  const bool root_only = access_ == ShmAccess::as_job && job_.kind == ShmJob::Kind::broadcast;
   for (int r = 0; r < job_.size; ++r) {
-    const bool is_read = job_.kind != ShmJob::Kind::broadcast || r == job_.root;
-    if (is_read && lane_.descriptor(r, number_).place == ShmDescriptor::kElsewhere) return ShmRoute::staged;
+    const bool is_seen = !root_only || r == job_.root;
+    if (is_seen && lane_.descriptor(r, number_).place == ShmDescriptor::kElsewhere) return ShmRoute::staged;
   }
   return ShmRoute::direct;
 }
 
 std::byte* ShmMeeting::tensor_of(int rank) const {
+  if (rank == job_.rank) return job_.tensor.as<std::byte>();
   const std::uint64_t place = lane_.descriptor(rank, number_).place;
   return lane_.memory(rank) + (place == ShmDescriptor::kElsewhere ? 0 : place);
 }

@@ -17,18 +17,25 @@ enum class ShmRoute {
   staged,   ///< through the stage
 };
 
+/// What a collective does with tensors of other ranks.
+enum class ShmAccess {
+  as_job,  ///< reads the sources of its job; short ones may go beside the descriptor
+  whole,   ///< reads and writes all tensors
+};
+
 /// Makes this rank's descriptor of `job` known to the others, in the order of the collectives, and finds out
 /// what they call. Shared by all collectives on a lane.
 class ShmMeeting {
  public:
-  ShmMeeting(ShmLane& lane, const ShmJob& job, std::string description);
+  ShmMeeting(ShmLane& lane, const ShmJob& job, ShmAccess access, std::string description);
 
   /// Takes the next number.
   void begin();
   std::uint64_t number() const { return number_; }
   /// The route, once all ranks have arrived. Error if they call different things.
   ShmRoute meet();
-  /// On the direct route: that rank's tensor as this process sees it. Of a broadcast the root's only.
+  /// On the direct route: that rank's tensor as this process sees it. Where a broadcast reads as its job
+  /// says, the root's only.
   std::byte* tensor_of(int rank) const;
   /// "ranks 2, 3" that have not arrived.
   std::string awaited() const;
@@ -42,6 +49,7 @@ class ShmMeeting {
   ShmLane& lane_;
   const ShmJob& job_;
   const std::string description_;
+  const ShmAccess access_;
   const bool is_short_;
   std::uint64_t number_ = 0;
   ShmRoute route_ = ShmRoute::unknown;

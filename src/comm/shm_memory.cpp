@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/comm/shm_memory.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <numeric>
 #include <utility>
 
 namespace trireme {
@@ -37,9 +37,7 @@ std::size_t ShmMemory::bytes_for(std::size_t buffer_bytes) {
   return ShmLayout::kBuffers + in_pages(buffer_bytes) + kBuffersExpected * ShmLayout::kAlignment;
 }
 
-ShmLane ShmMemory::make_lane() const {
-  std::vector<int> names(static_cast<std::size_t>(group_.size()));
-  std::iota(names.begin(), names.end(), 0);
+ShmLane ShmMemory::make_lane(std::vector<int> names) const {
   return {group_.rank(), window_.memories(), window_.bytes(), std::move(names)};
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "src/comm/shm_lane.h"
 #include "src/comm/shm_window.h"
@@ -22,7 +23,8 @@ class ShmMemory {
   /// What a rank's memory takes for buffers of `buffer_bytes`.
   static std::size_t bytes_for(std::size_t buffer_bytes);
   std::size_t bytes() const { return window_.bytes(); }
-  ShmLane make_lane() const;
+  /// `names`: the ranks as messages call them.
+  ShmLane make_lane(std::vector<int> names) const;
   /// Every rank has made its lane.
   void meet(const char* what) const;
   /// Zeroed memory that the other ranks can see, or nothing if there is not enough left.
