@@ -22,6 +22,13 @@ SampleRange BatchPlan::micro_batch(std::int64_t step_in_epoch, std::int64_t part
   return share_of(share_of(step(step_in_epoch), rank, ranks), part, accumulate);
 }
 
+std::int64_t BatchPlan::micro_batch_samples(std::int64_t step_in_epoch, std::int64_t part) const {
+  std::int64_t samples = 0;
+  for (std::int64_t of = 0; of < ranks; ++of)
+    samples += share_of(share_of(step(step_in_epoch), of, ranks), part, accumulate).size();
+  return samples;
+}
+
 std::vector<std::int64_t> BatchPlan::distinct_rows() const {
   std::set<std::int64_t, std::greater<>> rows;
   // All steps but the last are alike.

@@ -23,6 +23,8 @@ struct BatchPlan {
   SampleRange step(std::int64_t step_in_epoch) const;
   /// Positions of one micro-batch of this rank; may be empty.
   SampleRange micro_batch(std::int64_t step_in_epoch, std::int64_t part) const;
+  /// Samples of one micro-batch of all ranks together.
+  std::int64_t micro_batch_samples(std::int64_t step_in_epoch, std::int64_t part) const;
   /// Batch of the program that computes `range`: its size, and 1 for an empty one, whose row is padding.
   static std::int64_t rows_of(const SampleRange& range) { return range.size() > 0 ? range.size() : 1; }
   /// Every value that rows_of takes in an epoch, descending.

@@ -12,7 +12,7 @@
 namespace trireme {
 
 Communication::Communication(CommunicatorOptions options, const Group& group, const WaitLimit& limit,
-                             const CoreBinding& cores)
+                             const CoreBinding& cores, bool sums_in_passes)
     : choice(choose_communicator(options, group, limit.timeout)) {
   const CoreBinding::HelperScope on_helper_cores(cores);
   options.kind = choice.kind;
@@ -21,6 +21,7 @@ Communication::Communication(CommunicatorOptions options, const Group& group, co
   thread = std::make_unique<CommThread>(std::move(progress), limit);
   gradients = make_communicator(options, group, *thread);
   scalars = make_communicator({"mpi"}, group, *thread);
+  if (sums_in_passes && group.size() > 1) passes = make_communicator({"mpi"}, group, *thread);
 }
 
 void check_equal_over_ranks(Communicator& communicator, Stream& stream, std::uint64_t hash,

@@ -19,11 +19,12 @@ namespace trireme {
 struct Communication {
   /// Collective over `group`. `limit` is for this and for collectives until the thread gets another one.
   Communication(CommunicatorOptions options, const Group& group, const WaitLimit& limit,
-                const CoreBinding& cores);
+                const CoreBinding& cores, bool sums_in_passes = false);
 
   CommunicatorChoice choice;  ///< of the gradients' communicator
   std::unique_ptr<Communicator> gradients, scalars;
-  std::unique_ptr<CommThread> thread;  // ends before the communicators do
+  std::unique_ptr<Communicator> passes;  ///< for BatchNormOp::sync, if `sums_in_passes`; null on one rank
+  std::unique_ptr<CommThread> thread;    // ends before the communicators do
 };
 
 /// Status 70, naming the ranks that differ, unless `hash` is the same on every rank. Collective.

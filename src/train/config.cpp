@@ -78,6 +78,8 @@ Rows model_settings() {
               "share of the target that is spread over all classes"),
       setting("dropout", &C::dropout, Number{0, 0.999}, "0.5",
               "probability, in nets that have dropout layers"),
+      setting("sync-bn", &C::sync_bn, Switch{}, "false",
+              "BatchNorm statistics over the pictures of all ranks instead of each rank's own"),
   };
 }
 

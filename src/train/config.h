@@ -25,6 +25,7 @@ struct TrainConfig {
   // model
   std::string model;
   double label_smoothing = 0, dropout = 0.5;
+  bool sync_bn = false;
   // optimisation
   std::int64_t epochs = 0, steps = 0;  ///< steps > 0 stops early; the schedule still spans `epochs`
   /// Exactly one of global_batch and batch_per_rank is above 0.

@@ -44,7 +44,7 @@ Programs::Programs(const Graph& graph, const FlatLayout& layout, Device& device,
   for (ProgramPlan& plan : plans) {
     const std::int64_t rows = plan.batch();
     auto& place = plan.mode() == Mode::train ? train_[rows] : eval_;
-    place = std::make_unique<Program>(std::move(plan), layout, memory, options.seed);
+    place = std::make_unique<Program>(std::move(plan), layout, memory, options.seed, options.group);
   }
 }
 

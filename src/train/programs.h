@@ -22,6 +22,7 @@ class Programs {
     std::vector<std::int64_t> train_rows;  ///< distinct batch sizes; none: evaluation only
     std::int64_t eval_rows = 0;            ///< 0: no evaluation
     std::uint64_t seed = 0;                ///< keys dropout
+    GroupSum* group = nullptr;             ///< see Program
   };
   /// Gradients come from `gradient_memory`, all else from the device.
   Programs(const Graph& graph, const FlatLayout& layout, Device& device, BufferSource& gradient_memory,

@@ -35,6 +35,12 @@ void check_resume_fits(const Checkpoint& header, const ResumeFacts& facts, const
         .at(path)
         .hint(hint);
   };
+  const std::vector<IniEntry> saved = read_ini(header.config_text, path);
+  // Part of the network's text, but a clearer word for what differs. Older checkpoints do not know it.
+  const std::string sync_before = saved_value(saved, "sync-bn").value_or("false");
+  if (const std::string sync_now = facts.sync_bn ? "true" : "false"; sync_before != sync_now)
+    throw refuse(fmt::format("its --sync-bn is {}, this run's {}", sync_before, sync_now),
+                 fmt::format("use --sync-bn {}", sync_before));
   if (header.graph_text != facts.graph_text)
     throw refuse("it holds another network",
                  "use the --model, --image-size, --dropout and data that it was made with");
@@ -47,7 +53,6 @@ void check_resume_fits(const Checkpoint& header, const ResumeFacts& facts, const
     throw refuse(fmt::format("its global batch is {}, this run's {}", header.position.global_batch,
                              facts.global_batch),
                  fmt::format("use --global-batch {}", header.position.global_batch));
-  const std::vector<IniEntry> saved = read_ini(header.config_text, path);
   const std::pair<const char*, const std::string&> texts[] = {{"last-batch", facts.last_batch},
                                                               {"order", facts.order}};
   for (const auto& [name, value] : texts)

@@ -26,6 +26,7 @@ struct ResumeFacts {
   std::uint64_t dataset_fingerprint = 0, seed = 0;
   std::int64_t global_batch = 0;
   std::string last_batch, order;  ///< as the settings spell them
+  bool sync_bn = false;
 };
 /// Status 78 naming the first that differs. `path` is the checkpoint's.
 void check_resume_fits(const Checkpoint& header, const ResumeFacts& facts, const std::string& path);

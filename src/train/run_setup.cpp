@@ -90,6 +90,7 @@ RunSetup set_up_run(const TrainConfig& config, const World& world) {
   setup.order = parse_order(config.order, info, setup.image_size);
   setup.graph = build_network(config, info, setup.image_size);
   setup.batches = plan_batches(config, world, info.num_samples);
+  check_batch_statistics(setup.graph, setup.batches);
   setup.schedule = make_schedule(config, setup.batches.steps_per_epoch());
   setup.last_step = setup.schedule.total_steps;
   if (config.steps > 0) setup.last_step = std::min(setup.last_step, config.steps);
@@ -97,7 +98,7 @@ RunSetup set_up_run(const TrainConfig& config, const World& world) {
   if (setup.resumed) {
     check_resume_fits(setup.resumed->state,
                       {setup.graph.text(), info.fingerprint, config.seed, setup.batches.global_batch,
-                       config.last_batch, config.order},
+                       config.last_batch, config.order, config.sync_bn},
                       setup.resumed->path);
     setup.settings_changed = settings_changed_since(setup.resumed->state.config_text, config);
   }

@@ -69,8 +69,28 @@ TransformOptions transform_options(const TrainConfig& config, const DatasetInfo&
 }
 
 Graph build_network(const TrainConfig& config, const DatasetInfo& info, int image_size) {
-  return build_model(config.model, {Shape{image_size, image_size, info.channels()}, info.num_classes(),
-                                    config.label_smoothing, config.dropout});
+  Graph graph = build_model(config.model, {Shape{image_size, image_size, info.channels()}, info.num_classes(),
+                                           config.label_smoothing, config.dropout});
+  if (config.sync_bn) graph.synchronize_batch_norm();
+  return graph;
+}
+
+void check_batch_statistics(const Graph& graph, const BatchPlan& batches) {
+  // All steps but the last are alike.
+  std::int64_t fewest = batches.global_batch;
+  for (const std::int64_t step : {std::int64_t{0}, batches.steps_per_epoch() - 1})
+    for (std::int64_t part = 0; part < batches.accumulate; ++part)
+      if (const std::int64_t samples = batches.micro_batch_samples(step, part); samples > 0)
+        fewest = std::min(fewest, samples);
+  for (const Node& node : graph.nodes()) {
+    const auto* norm = std::get_if<BatchNormOp>(&node.op);
+    const Shape& sample = graph.value(node.output).shape;
+    if (norm != nullptr && norm->sync && fewest * sample[0] * sample[1] == 1)
+      throw make_error(Status::configuration,
+                       "batch_norm '{}' would see one value per channel on all ranks together", node.name)
+          .at(fmt::format("batch 1 of {}", sample.text()))
+          .hint("give all ranks together at least two samples in every part of a step");
+  }
 }
 
 LearningRateSchedule make_schedule(const TrainConfig& config, std::int64_t steps_per_epoch) {

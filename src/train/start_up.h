@@ -18,6 +18,7 @@
 #include "src/device/device.h"
 #include "src/graph/graph.h"
 #include "src/optim/schedule.h"
+#include "src/train/batch_plan.h"
 #include "src/train/config.h"
 #include "src/train/core_binding.h"
 
@@ -44,6 +45,9 @@ TransformOptions transform_options(const TrainConfig& config, const DatasetInfo&
 
 /// The network of the settings for this data.
 Graph build_network(const TrainConfig& config, const DatasetInfo& info, int image_size);
+
+/// Status 78 if a synchronised batch norm would see one value per channel on all ranks together.
+void check_batch_statistics(const Graph& graph, const BatchPlan& batches);
 
 LearningRateSchedule make_schedule(const TrainConfig& config, std::int64_t steps_per_epoch);
 

@@ -20,8 +20,13 @@ CommunicatorOptions communicator_options(const TrainConfig& config, const FlatLa
   return options;
 }
 
-Programs::Options program_options(const TrainConfig& config, const RunSetup& setup) {
-  return {setup.batches.distinct_rows(), setup.validation ? config.eval_batch : 0, config.seed};
+std::unique_ptr<CommunicatorSum> make_group_sum(const Communication& communication, Stream& stream) {
+  if (communication.passes == nullptr) return nullptr;
+  return std::make_unique<CommunicatorSum>(*communication.passes, stream);
+}
+
+Programs::Options program_options(const TrainConfig& config, const RunSetup& setup, GroupSum* group) {
+  return {setup.batches.distinct_rows(), setup.validation ? config.eval_batch : 0, config.seed, group};
 }
 
 OptimizerOptions optimizer_options(const TrainConfig& config) {
@@ -55,8 +60,11 @@ Trainer::Trainer(const TrainConfig& config, const World& world, const CoreBindin
       copy_stream_(device_->make_stream()),
       copied_(device_->make_event()),
       layout_(setup.graph),
-      communication_(communicator_options(config, layout_), world.all(), startup_limit(config), cores),
-      programs_(setup.graph, layout_, *device_, *communication_.gradients, program_options(config, setup)),
+      communication_(communicator_options(config, layout_), world.all(), startup_limit(config), cores,
+                     config.sync_bn),
+      group_sum_(make_group_sum(communication_, *stream_)),
+      programs_(setup.graph, layout_, *device_, *communication_.gradients,
+                program_options(config, setup, group_sum_.get())),
       optimizer_(make_sgd(setup.graph, layout_, optimizer_options(config), *device_)),
       exchange_(std::make_unique<AllReduceExchange>(
           setup.graph, layout_, BucketPlan(setup.graph, layout_, bucket_bytes(config)),

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "data/loader.h"
+#include "src/comm/communicator_sum.h"
 #include "src/comm/world.h"
 #include "src/exchange/gradient_exchange.h"
 #include "src/optim/optimizer.h"
@@ -78,6 +79,7 @@ class Trainer {
   std::unique_ptr<Event> copied_;
   FlatLayout layout_;
   Communication communication_;
+  std::unique_ptr<CommunicatorSum> group_sum_;  ///< null without --sync-bn and on one rank
   Programs programs_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<GradientExchange> exchange_;

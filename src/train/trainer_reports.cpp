@@ -8,8 +8,9 @@
 namespace trireme {
 
 Rates Trainer::rates() const {
-  return {train_seconds_, loader_->wait_seconds(), exchange_->wait_seconds() + scalars_.wait_seconds(),
-          trained_samples_};
+  const double sum_wait = group_sum_ ? group_sum_->wait_seconds() : 0;
+  return {train_seconds_, loader_->wait_seconds(),
+          exchange_->wait_seconds() + scalars_.wait_seconds() + sum_wait, trained_samples_};
 }
 
 namespace {
