@@ -11,8 +11,8 @@
 
 namespace trireme {
 
-CommGuard::CommGuard(std::shared_ptr<CommState> state)
-    : state_(std::move(state)), thread_(start_without_signals([this] { watch(); })) {}
+CommGuard::CommGuard(std::shared_ptr<CommState> state, Patience patience)
+    : state_(std::move(state)), patience_(patience), thread_(start_without_signals([this] { watch(); })) {}
 
 CommGuard::~CommGuard() {
   {
@@ -47,7 +47,7 @@ std::optional<Error> CommGuard::thread_hangs() {
   const Pending pending{oldest.id, state_->restarts};
   if (!for_thread_ || pending != pending_) {
     pending_ = pending;
-    for_thread_.emplace(oldest.limit.timeout + kThreadIsLate);
+    for_thread_.emplace(oldest.limit.timeout + patience_.thread);
   }
   if (!for_thread_->passed()) return std::nullopt;
   state_->hangs = true;
@@ -65,9 +65,9 @@ void CommGuard::end_process_if_main_hangs() {
     if (!error) return;
     if (!for_main_ || (state_->failure && !is_failure_)) {
       is_failure_ = state_->failure.has_value();
-      for_main_.emplace(is_failure_
-                            ? kMainIsLate + (state_->rank() == 0 ? std::chrono::seconds(0) : kOtherRanks)
-                            : kUnwindingIsLate);
+      const bool others = is_failure_ && state_->rank() != 0;
+      for_main_.emplace((is_failure_ ? patience_.main : patience_.unwinding) +
+                        (others ? patience_.other_ranks : std::chrono::duration<double>(0)));
     }
   }
   if (for_main_->passed()) end_process(*error);

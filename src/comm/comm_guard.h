@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "src/comm/comm_state.h"
 #include "src/core/deadline.h"
@@ -21,15 +23,18 @@ namespace trireme {
 ///    unwinding hangs. The guard prints the message and ends the process with the failure's status.
 class CommGuard {
  public:
-  /// Beyond a collective's deadline, for the thread to notice.
-  static constexpr std::chrono::seconds kThreadIsLate{3};
-  /// Beyond a failure of the collectives, for main to end the process. Ranks other than 0 give it more time:
-  /// there, main itself waits before it speaks.
-  static constexpr std::chrono::seconds kMainIsLate{7}, kOtherRanks{5};
-  /// Beyond an error that main has met by itself: it lets collectives end that still use its memory.
-  static constexpr std::chrono::seconds kUnwindingIsLate{16};
+  struct Patience {
+    /// Beyond a collective's deadline, for the thread to notice.
+    std::chrono::duration<double> thread{3};
+    /// Beyond a failure of the collectives, for main to end the process. Ranks other than 0 give it more
+    /// time: there, main itself waits before it speaks.
+    std::chrono::duration<double> main{7}, other_ranks{5};
+    /// Beyond an error that main has met by itself: it lets collectives end that still use its memory.
+    std::chrono::duration<double> unwinding{16};
+  };
 
-  explicit CommGuard(std::shared_ptr<CommState> state);
+  explicit CommGuard(std::shared_ptr<CommState> state) : CommGuard(std::move(state), Patience()) {}
+  CommGuard(std::shared_ptr<CommState> state, Patience patience);
   ~CommGuard();
   CommGuard(const CommGuard&) = delete;
   CommGuard& operator=(const CommGuard&) = delete;
@@ -48,6 +53,7 @@ class CommGuard {
   [[noreturn]] void end_process(const Error& error);
 
   const std::shared_ptr<CommState> state_;
+  const Patience patience_;
   Pending pending_;
   std::optional<Deadline> for_thread_, for_main_;
   bool is_failure_ = false;  // what for_main_ counts from

@@ -3,45 +3,18 @@
 
 #include <gmock/gmock.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <functional>
-
 #include "src/core/deadline.h"
+#include "tests/src/comm/in_child.h"
 
 namespace trireme {
 namespace {
 
 using std::chrono::duration;
 using testing::HasSubstr;
-
-struct Ended {
-  int wait_status = 0;
-  std::string err;
-};
-
-// Runs `body` in a process of its own, which ends with 0 if `body` returns.
-Ended in_child(const std::function<void()>& body) {
-  int ends[2];
-  if (pipe(ends) != 0) throw std::runtime_error("no pipe");
-  const pid_t child = fork();
-  if (child == 0) {
-    dup2(ends[1], STDERR_FILENO);
-    close(ends[0]);
-    close(ends[1]);
-    body();
-    _exit(0);
-  }
-  close(ends[1]);
-  Ended ended;
-  char bytes[256];
-  for (ssize_t count; (count = read(ends[0], bytes, sizeof bytes)) > 0;)
-    ended.err.append(bytes, static_cast<std::size_t>(count));
-  close(ends[0]);
-  waitpid(child, &ended.wait_status, 0);
-  return ended;
-}
+using testing_support::Ended;
+using testing_support::in_child;
 
 Watchdog::Wait wait_of(double seconds, int rank) {
   return {"MPI to start (MPI_Init)", "look at the other ranks", rank, duration<double>(seconds)};
