@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -45,19 +46,32 @@ struct Checkpoint {
   std::optional<double> best_top1, top1;  ///< best so far in the run; of this state if it was evaluated
   std::uint64_t dataset_fingerprint = 0;
   std::optional<std::string> tuning;  ///< choices made by measuring, as JSON; absent without any
+  /// Number of ranks whose compression residuals are in the file, where they stay: all of them together may
+  /// be larger than memory. Absent without compression.
+  std::optional<std::int64_t> residual_ranks;
 };
 
+/// What the compression of one rank still owes the sum of gradients: a tensor per weight.
+using ResidualSource = std::function<std::vector<NamedTensor>(std::int64_t rank)>;
+
 /// Writes under a temporary name, fsyncs, renames, fsyncs the directory. 73 or 74 on failure, nothing left
-/// behind.
-void write_checkpoint(const std::string& path, const Checkpoint& checkpoint);
-/// 66 if absent, 65 if damaged (checksum, missing parts), naming the file and the part.
+/// behind. With `checkpoint.residual_ranks`, `residual_of` is called for each rank in order, and its result
+/// written before the next call.
+void write_checkpoint(const std::string& path, const Checkpoint& checkpoint,
+                      const ResidualSource& residual_of = {});
+/// All but the residuals. 66 if absent, 65 if damaged (checksum, missing parts), naming the file and the
+/// part.
 Checkpoint read_checkpoint(const std::string& path);
+/// One rank's residual, below the file's residual_ranks. Errors as of read_checkpoint.
+std::vector<NamedTensor> read_residual(const std::string& path, std::int64_t rank);
+/// read_checkpoint that has read and compared the residuals, too.
+Checkpoint read_whole_checkpoint(const std::string& path);
 
 /// Hash over all weights and BN statistics by name: equal digest, bit-equal model. Names are sorted.
 std::uint64_t digest_of(const std::vector<NamedTensor>& parameters);
 
-/// The newest checkpoint of a run folder that reads without damage, falling back to the ones before with a
-/// warning; nothing if the folder has none; 65 if it has some and all are damaged.
+/// The newest checkpoint of a run folder that reads without damage, residuals included, falling back to the
+/// ones before with a warning; nothing if the folder has none; 65 if it has some and all are damaged.
 std::optional<Checkpoint> load_newest_checkpoint(const std::string& run_dir,
                                                  std::string* path_read = nullptr);
 
@@ -68,7 +82,7 @@ class CheckpointStore {
  public:
   CheckpointStore(std::string run_dir, int keep);
   /// Saves, updates `latest` (and `best` if asked), removes all but the last `keep` and the best.
-  std::string save(const Checkpoint& checkpoint, bool is_best);
+  std::string save(const Checkpoint& checkpoint, bool is_best, const ResidualSource& residual_of = {});
   std::optional<Checkpoint> load_latest(std::string* path_read = nullptr) const {
     return load_newest_checkpoint(run_dir_, path_read);
   }

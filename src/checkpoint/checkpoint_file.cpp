@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// checkpoint.h5, version 1:
+// checkpoint.h5, version 1, or 2 with residuals:
 //
-//   /  attributes                 trireme_format="checkpoint", version=1; the position: step, epoch,
+//   /  attributes                 trireme_format="checkpoint", version; the position: step, epoch,
 //   step_in_epoch,
 //                                 samples, seed, global_batch, epoch_loss_sum, epoch_samples; model,
 //                                 image_size, channels, crop_ratio, dataset_fingerprint; best_top1, top1
-//                                 and tuning where known
+//                                 and tuning where known; residual_ranks in version 2
 //   /parameters/<name>            float32, torchvision's names and order of extents (OIHW)
 //   /optimizer/<state>/<name>     float32, same shapes; state "momentum"
+//   /residuals/<rank>/<name>      float32, same shapes, version 2: what the rank's compression still owes
 //   /graph, /config               text
 //   /class_names                  text [classes]
 //   /channel_mean, /channel_std   float64 [channels], in 0..1
@@ -34,11 +35,15 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "checksums are over little-endian bytes");
 
-constexpr std::int64_t kVersion = 1;
+constexpr std::int64_t kVersion = 1, kVersionWithResiduals = 2;
 constexpr const char* kChecksumNames = "checksums/names";
 constexpr const char* kChecksumValues = "checksums/xxh3";
 constexpr const char* kParameters = "parameters/";
 constexpr const char* kOptimizer = "optimizer/";
+
+std::string residual_group(std::int64_t rank) {
+  return fmt::format("residuals/{}/", rank);
+}
 
 /// Every scalar of the state with its attribute name, once for writing and reading.
 template <typename State, typename Visitor>
@@ -59,6 +64,7 @@ void visit_attributes(State& c, Visitor& visit) {
   visit("best_top1", c.best_top1);
   visit("top1", c.top1);
   visit("tuning", c.tuning);
+  visit("residual_ranks", c.residual_ranks);
 }
 
 /// Adds a named value to the attributes' checksum.
@@ -198,6 +204,12 @@ class PartReader {
     check(name, checksum_of(tensor.values));
     return tensor;
   }
+  /// Those whose names begin with `group`, without it.
+  std::vector<NamedTensor> tensors(std::string_view group) const {
+    std::vector<NamedTensor> found;
+    for (const std::string& name : names(group)) found.push_back(tensor(name, group.size()));
+    return found;
+  }
   std::vector<double> numbers(const std::string& name) const {
     std::vector<double> values = file_.read<double>(name);
     check(name, checksum_of(values));
@@ -233,20 +245,21 @@ void check_format(const H5File& file) {
   if (!file.has_attribute("trireme_format") || file.read_text_attribute("trireme_format") != "checkpoint")
     throw make_error(Status::bad_data, "this is not a checkpoint").at(file.path());
   const auto version = file.read_attribute<std::int64_t>("version");
-  if (version != kVersion)
-    throw make_error(Status::bad_data, "the checkpoint has version {}, this program reads version {}",
-                     version, kVersion)
+  if (version != kVersion && version != kVersionWithResiduals)
+    throw make_error(Status::bad_data, "the checkpoint has version {}, this program reads versions {} and {}",
+                     version, kVersion, kVersionWithResiduals)
         .at(file.path())
         .hint("use the program that wrote it");
 }
 
 }  // namespace
 
-void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
+void write_checkpoint(const std::string& path, const Checkpoint& checkpoint,
+                      const ResidualSource& residual_of) {
   AtomicFile atomic(path);
   H5File file = H5File::create(atomic.temporary_path());
   file.write_text_attribute("trireme_format", "checkpoint");
-  file.write_attribute<std::int64_t>("version", kVersion);
+  file.write_attribute<std::int64_t>("version", checkpoint.residual_ranks ? kVersionWithResiduals : kVersion);
   AttributeWriter attributes(file);
   visit_attributes(checkpoint, attributes);
   PartWriter parts(file);
@@ -254,6 +267,8 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
   parts.tensors(kParameters, checkpoint.parameters);
   for (const auto& [state, tensors] : checkpoint.optimizer_state)
     parts.tensors(kOptimizer + state + "/", tensors);
+  for (std::int64_t rank = 0; rank < checkpoint.residual_ranks.value_or(0); ++rank)
+    parts.tensors(residual_group(rank), residual_of(rank));
   parts.text("graph", checkpoint.graph_text);
   parts.text("config", checkpoint.config_text);
   parts.texts("class_names", checkpoint.class_names);
@@ -272,9 +287,8 @@ Checkpoint read_checkpoint(const std::string& path) {
   AttributeReader attributes(file);
   visit_attributes(c, attributes);
   parts.check("attributes", attributes.checksum());
-  const std::string_view parameters = kParameters, optimizer = kOptimizer;
-  for (const std::string& name : parts.names(parameters))
-    c.parameters.push_back(parts.tensor(name, parameters.size()));
+  const std::string_view optimizer = kOptimizer;
+  c.parameters = parts.tensors(kParameters);
   for (const std::string& name : parts.names(optimizer)) {
     const std::size_t slash = name.find('/', optimizer.size());
     const std::string state = name.substr(optimizer.size(), slash - optimizer.size());
@@ -286,6 +300,18 @@ Checkpoint read_checkpoint(const std::string& path) {
   c.channel_mean = parts.numbers("channel_mean");
   c.channel_std = parts.numbers("channel_std");
   return c;
+}
+
+std::vector<NamedTensor> read_residual(const std::string& path, std::int64_t rank) {
+  const H5File file = H5File::open_read(path);
+  check_format(file);
+  return PartReader(file).tensors(residual_group(rank));
+}
+
+Checkpoint read_whole_checkpoint(const std::string& path) {
+  Checkpoint checkpoint = read_checkpoint(path);
+  for (std::int64_t rank = 0; rank < checkpoint.residual_ranks.value_or(0); ++rank) read_residual(path, rank);
+  return checkpoint;
 }
 
 }  // namespace trireme

@@ -90,7 +90,7 @@ std::optional<Checkpoint> load_newest_checkpoint(const std::string& run_dir, std
   for (const std::int64_t step : newest_first(run_dir)) {
     const std::string path = (fs::path(run_dir) / relative_path_of(step)).string();
     try {
-      Checkpoint checkpoint = read_checkpoint(path);
+      Checkpoint checkpoint = read_whole_checkpoint(path);
       if (path_read != nullptr) *path_read = path;
       return checkpoint;
     } catch (const Error& error) {
@@ -113,11 +113,12 @@ CheckpointStore::CheckpointStore(std::string run_dir, int keep) : run_dir_(std::
   remove_dead_temporary_files(folder);
 }
 
-std::string CheckpointStore::save(const Checkpoint& checkpoint, bool is_best) {
+std::string CheckpointStore::save(const Checkpoint& checkpoint, bool is_best,
+                                  const ResidualSource& residual_of) {
   const std::int64_t step = checkpoint.position.step;
   const std::string relative = relative_path_of(step);
   std::string path = (fs::path(run_dir_) / relative).string();
-  write_checkpoint(path, checkpoint);
+  write_checkpoint(path, checkpoint, residual_of);
   if (is_best) write_text_atomically((fs::path(run_dir_) / "best").string(), relative + "\n");
   write_text_atomically((fs::path(run_dir_) / "latest").string(), relative + "\n");
   remove_old(step);

@@ -65,7 +65,8 @@ void tell_about_dataset(const InfoRequest& request) {
 }
 
 void tell_about_checkpoint(const InfoRequest& request) {
-  const Checkpoint checkpoint = read_checkpoint(request.path);
+  const Checkpoint checkpoint =
+      request.verify ? read_whole_checkpoint(request.path) : read_checkpoint(request.path);
   std::int64_t values = 0;
   for (const NamedTensor& tensor : checkpoint.parameters) values += tensor.shape.count();
   const TrainingPosition& at = checkpoint.position;
@@ -80,6 +81,8 @@ void tell_about_checkpoint(const InfoRequest& request) {
                                          "classes")));
   print_row("top1", optional_text(checkpoint.top1));
   print_row("best top1", optional_text(checkpoint.best_top1));
+  if (checkpoint.residual_ranks)
+    print_row("residuals", "of " + counted(*checkpoint.residual_ranks, "rank", "ranks"));
   print_row("digest", hex_of(digest_of(checkpoint.parameters)));
   if (request.verify) print_row("verified", "checksum and parts");
 }

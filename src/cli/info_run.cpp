@@ -57,7 +57,7 @@ void verify_checkpoints(const fs::path& run) {
   const std::vector<fs::path> files = checkpoints_of(run);
   for (const fs::path& file : files) {
     try {
-      read_checkpoint(file.string());
+      read_whole_checkpoint(file.string());
     } catch (const Error& error) {
       log::error("{}", printable_lines(error.what()));
       ++bad;

@@ -32,6 +32,7 @@ void visit_header(State& c, const Visitor& visit) {
   visit("best_top1", c.best_top1);
   visit("top1", c.top1);
   visit("tuning", c.tuning);
+  visit("residual_ranks", c.residual_ranks);
 }
 
 struct Write {

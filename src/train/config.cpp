@@ -5,6 +5,7 @@
 #include "models/models.h"
 #include "src/comm/communicator.h"
 #include "src/core/parse.h"
+#include "src/exchange/narrow_wire.h"
 
 namespace trireme {
 
@@ -28,6 +29,12 @@ Choice model_choice() {
 Choice comm_choice() {
   Choice choice{{}, "NAME"};
   for (const CommunicatorName& comm : communicator_names()) choice.words.emplace_back(comm.name);
+  return choice;
+}
+
+Choice wire_choice() {
+  Choice choice;
+  for (const WireName& wire : wire_names()) choice.words.emplace_back(wire.name);
   return choice;
 }
 
@@ -150,6 +157,10 @@ Rows machine_settings() {
       setting("device", &C::device, Choice{{"auto", "cpu"}}, "auto", "what computes").per_rank(),
       setting("comm", &C::comm, comm_choice(), "auto",
               "what sums gradients over the ranks: " + list_of(comm_choice())),
+      setting(
+          "wire", &C::wire, wire_choice(), "fp32",
+          "what gradients travel as; bf16 and fp16 halve the traffic and send what rounding leaves over in "
+          "later steps"),
       setting("bucket-mb", &C::bucket_mb, Number{.most = 1024, .open = true}, "4",
               "MiB of gradients that are summed at once while backward goes on"),
       setting("threads", &C::threads, Integer{1, 4096, "auto"}, "auto",

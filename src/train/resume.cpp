@@ -2,6 +2,7 @@
 #include "src/train/resume.h"
 
 #include "src/core/error.h"
+#include "src/exchange/narrow_wire.h"
 #include "src/io/path.h"
 #include "src/train/ini.h"
 
@@ -59,6 +60,18 @@ void check_resume_fits(const Checkpoint& header, const ResumeFacts& facts, const
     if (const auto before = saved_value(saved, name); before && *before != value)
       throw refuse(fmt::format("its --{} is {}, this run's {}", name, *before, value),
                    fmt::format("use --{} {}", name, *before));
+}
+
+std::string residuals_on_resume(const Checkpoint& header, const TrainConfig& config, int ranks) {
+  const bool is_narrow = wire_type(config.wire) != DType::f32;
+  if (!header.residual_ranks)
+    return is_narrow
+               ? fmt::format("the checkpoint has no residuals for --wire {}: they begin at zero", config.wire)
+               : "";
+  if (!is_narrow)
+    return fmt::format("the checkpoint's residuals are dropped: --wire {} has none", config.wire);
+  if (*header.residual_ranks == ranks) return "";
+  return fmt::format("the checkpoint's residuals of {} ranks are summed onto rank 0", *header.residual_ranks);
 }
 
 std::string settings_changed_since(std::string_view saved_config, const TrainConfig& config) {

@@ -31,6 +31,10 @@ struct ResumeFacts {
 /// Status 78 naming the first that differs. `path` is the checkpoint's.
 void check_resume_fits(const Checkpoint& header, const ResumeFacts& facts, const std::string& path);
 
+/// What becomes of a checkpoint's compression residuals, or of their absence, in a run of `ranks` ranks;
+/// empty if each rank gets its own back or there are none on either side.
+std::string residuals_on_resume(const Checkpoint& header, const TrainConfig& config, int ranks);
+
 /// The settings of the run that differ from those in a checkpoint's config text, "lr 0.1 -> 0.01, ..."; empty
 /// if none does. Paths and settings of the machine may differ and are left out.
 std::string settings_changed_since(std::string_view saved_config, const TrainConfig& config);

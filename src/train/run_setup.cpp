@@ -101,6 +101,7 @@ RunSetup set_up_run(const TrainConfig& config, const World& world) {
                        config.last_batch, config.order, config.sync_bn},
                       setup.resumed->path);
     setup.settings_changed = settings_changed_since(setup.resumed->state.config_text, config);
+    setup.residuals_on_resume = residuals_on_resume(setup.resumed->state, config, world.size());
   }
   check_against_other_ranks(config, world, setup, opening);
   return setup;

@@ -27,6 +27,7 @@ struct RunSetup {
   std::int64_t last_step = 0;               ///< the run ends after this many steps
   std::optional<LoadedCheckpoint> resumed;  ///< tensors are there on rank 0 only
   std::string settings_changed;             ///< settings_changed_since the checkpoint
+  std::string residuals_on_resume;          ///< what becomes of the checkpoint's residuals, for people
   std::vector<std::string> hosts;           ///< by rank
 };
 

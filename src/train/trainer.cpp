@@ -8,16 +8,28 @@
 #include <cmath>
 
 #include "src/exchange/allreduce_exchange.h"
+#include "src/exchange/narrow_wire.h"
 #include "src/io/atomic_file.h"
 #include "src/train/wait_limits.h"
 
 namespace trireme {
 namespace {
 
-CommunicatorOptions communicator_options(const TrainConfig& config, const FlatLayout& layout) {
+bool is_narrow(const TrainConfig& config) {
+  return wire_type(config.wire) != DType::f32;
+}
+
+CommunicatorOptions communicator_options(const TrainConfig& config, const Graph& graph,
+                                         const FlatLayout& layout) {
   CommunicatorOptions options{config.comm};
-  options.window_bytes = layout.bytes();  // of the gradients, where ranks may read each other's
+  options.wire = wire_type(config.wire);
+  // What ranks may read from each other: the gradients, or what a narrow wire makes of them.
+  options.window_bytes = is_narrow(config) ? narrow_wire_bytes(graph, layout) : layout.bytes();
   return options;
+}
+
+BufferSource& gradient_memory(const TrainConfig& config, Communicator& communicator, Device& device) {
+  return is_narrow(config) ? static_cast<BufferSource&>(device) : communicator;
 }
 
 std::unique_ptr<CommunicatorSum> make_group_sum(const Communication& communication, Stream& stream) {
@@ -60,16 +72,16 @@ Trainer::Trainer(const TrainConfig& config, const World& world, const CoreBindin
       copy_stream_(device_->make_stream()),
       copied_(device_->make_event()),
       layout_(setup.graph),
-      communication_(communicator_options(config, layout_), world.all(), startup_limit(config), cores,
-                     config.sync_bn),
+      communication_(communicator_options(config, setup.graph, layout_), world.all(), startup_limit(config),
+                     cores, config.sync_bn),
       group_sum_(make_group_sum(communication_, *stream_)),
-      programs_(setup.graph, layout_, *device_, *communication_.gradients,
+      programs_(setup.graph, layout_, *device_, gradient_memory(config, *communication_.gradients, *device_),
                 program_options(config, setup, group_sum_.get())),
       optimizer_(make_sgd(setup.graph, layout_, optimizer_options(config), *device_)),
       exchange_(std::make_unique<AllReduceExchange>(
           setup.graph, layout_, BucketPlan(setup.graph, layout_, bucket_bytes(config)),
           *communication_.gradients, *optimizer_, programs_.parameters(), programs_.gradients(), *stream_,
-          AllReduceExchangeOptions{config.clip_norm, config.nan_guard})),
+          AllReduceExchangeOptions{config.clip_norm, config.nan_guard, wire_type(config.wire)})),
       scalars_(*communication_.scalars),
       sampler_(setup.train->info().num_samples, config.seed, setup.order),
       eval_cadence_(config.eval_every, setup.batches.steps_per_epoch()),

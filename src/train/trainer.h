@@ -64,8 +64,13 @@ class Trainer {
   void save();
   void check_parameters_are_equal();
   Checkpoint state();
+  std::vector<NamedTensor> named(const float* values, bool statistics);
   void broadcast_parameters();
   [[noreturn]] void fail_not_finite(const StepTotals& totals);
+  // trainer_residuals.cpp: what compression owes, between ranks and checkpoints
+  void restore_residuals();
+  void fill_residual(const std::string& path, std::int64_t saved_rank, float* values);
+  float* gather_residual(int rank);
 
   const TrainConfig& config_;
   const World& world_;

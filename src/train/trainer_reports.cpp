@@ -47,6 +47,7 @@ void Trainer::report_start() {
     metrics_->say(fmt::format("resumed from {} at step {}", saved_path_, position_.step));
   if (!setup_.settings_changed.empty())
     metrics_->say("resumed with other settings than saved: " + setup_.settings_changed);
+  if (!setup_.residuals_on_resume.empty()) metrics_->say(setup_.residuals_on_resume);
   if (position_.step == 0 && config_.resume == "auto")
     metrics_->say("--resume auto: no checkpoint yet, the run begins");
   if (const TimeLimit& limit = stop_request_.limit(); limit.seconds > 0)

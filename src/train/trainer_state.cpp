@@ -46,6 +46,7 @@ void Trainer::restore_or_draw_parameters() {
     }
     stream_->synchronize();
   }
+  if (setup_.resumed) restore_residuals();
   setup_.resumed.reset();
   broadcast_parameters();
 }
@@ -95,19 +96,22 @@ void Trainer::evaluate() {
   eval_cadence_.restart_clock();
 }
 
-Checkpoint Trainer::state() {
+/// Flat values of the device by name.
+std::vector<NamedTensor> Trainer::named(const float* values, bool statistics) {
   std::vector<float> flat(layout_.elements);
   const Tensor host = row_of(flat.data(), std::ssize(flat));
-  const auto tensors_of = [&](float* values, bool statistics) {
-    device_->copy(host, row_of(values, host.count()), *stream_);
-    stream_->synchronize();
-    return named_tensors(setup_.graph, layout_, flat.data(), statistics);
-  };
+  device_->copy(host, row_of(const_cast<float*>(values), host.count()), *stream_);
+  stream_->synchronize();
+  return named_tensors(setup_.graph, layout_, flat.data(), statistics);
+}
+
+Checkpoint Trainer::state() {
   Checkpoint state;
   state.position = position_;
-  state.parameters = tensors_of(programs_.parameters(), true);
+  state.parameters = named(programs_.parameters(), true);
   for (const OptimizerState& optimizer : optimizer_->state())
-    state.optimizer_state[optimizer.name] = tensors_of(optimizer.values, false);
+    state.optimizer_state[optimizer.name] = named(optimizer.values, false);
+  if (!exchange_->residual().empty()) state.residual_ranks = world_.size();
   const DatasetInfo& info = setup_.train->info();
   state.graph_text = setup_.graph.text();
   state.model_name = config_.model;
@@ -132,8 +136,13 @@ void Trainer::save() {
   check_parameters_are_equal();
   if (store_) {
     const Stopwatch clock;
-    saved_path_ = store_->save(state(), best_is_current_);
+    const auto residual_of = [this](std::int64_t rank) {
+      return named(gather_residual(static_cast<int>(rank)), false);
+    };
+    saved_path_ = store_->save(state(), best_is_current_, residual_of);
     metrics_->checkpoint(position_.step, saved_path_, clock.seconds(), best_is_current_);
+  } else if (!exchange_->residual().empty()) {
+    for (int rank = 0; rank < world_.size(); ++rank) gather_residual(rank);
   }
   wait_for_all_ranks(*communication_.scalars, *stream_, "rank 0 to have written the checkpoint");
   saved_step_ = position_.step;
@@ -153,13 +162,15 @@ void Trainer::fail_not_finite(const StepTotals& totals) {
   const auto speaker = static_cast<int>(std::max_element(all.begin(), all.end()) - all.begin());
   const std::string place =
       broadcast_short_text(communicator, *stream_, found, speaker, "where a value is not finite");
+  const bool wire_overflow = totals.non_finite == 0 && config_.wire == "fp16";
   throw make_error(Status::configuration, "{} is not finite at step {}{}",
                    totals.non_finite > 0 ? "loss" : "gradient", position_.step + 1,
                    place.empty() ? "" : ": first non-finite value in " + place)
       .at(fmt::format("rank {} on {}", speaker, setup_.hosts[static_cast<std::size_t>(speaker)]))
-      .hint(
-          "a lower --lr, --warmup-epochs or --clip-norm often helps; --resume auto goes back to the last "
-          "checkpoint");
+      .hint(fmt::format(
+          "{}a lower --lr, --warmup-epochs or --clip-norm often helps; --resume auto goes back to "
+          "the last checkpoint",
+          wire_overflow ? "--wire fp16 ends at 65504, bf16 reaches as far as fp32; " : ""));
 }
 
 }  // namespace trireme

@@ -2,6 +2,7 @@
 #include <bit>
 #include <limits>
 
+#include "src/io/h5.h"
 #include "tests/src/checkpoint/checkpoint_fixture.h"
 
 namespace trireme {
@@ -158,6 +159,69 @@ TEST(Digest, DependsOnBitsNamesAndShapesButNotOnOrder) {
   EXPECT_NE(digest_of({{"a", Shape{2, 1}, a.values}, b}), digest);
   EXPECT_NE(digest_of({{"a", a.shape, {1, std::nextafterf(2, 3)}}, b}), digest);
   EXPECT_NE(digest_of({a}), digest);
+}
+
+/// A state with the residuals of three ranks, in the file `name`.
+class CheckpointResiduals : public CheckpointTest {
+ protected:
+  static std::vector<NamedTensor> residual_of(std::int64_t rank) {
+    const auto seed = static_cast<std::uint64_t>(100 + rank);
+    return {tensor("layer1.0.conv1.weight", Shape{4, 1, 3, 3}, seed),
+            tensor("fc.bias", Shape{10}, seed + 50)};
+  }
+  void write(const std::string& name) {
+    Checkpoint written = state(7);
+    written.residual_ranks = 3;
+    write_checkpoint(path(name), written, [&](std::int64_t rank) {
+      asked_.push_back(rank);
+      return residual_of(rank);
+    });
+  }
+  std::vector<std::int64_t> asked_;
+};
+
+TEST_F(CheckpointResiduals, AreAskedForInOrderAndReadBackByRank) {
+  write("a.h5");
+  EXPECT_EQ(asked_, (std::vector<std::int64_t>{0, 1, 2}));
+  const Checkpoint read = read_whole_checkpoint(path("a.h5"));
+  EXPECT_EQ(read.residual_ranks, 3);
+  expect_same_bits(read.parameters, state(7).parameters);
+  expect_same_bits(read.optimizer_state.at("momentum"), state(7).optimizer_state.at("momentum"));
+  for (const std::int64_t rank : {2, 0, 1})
+    expect_same_bits(read_residual(path("a.h5"), rank), residual_of(rank));
+}
+
+TEST_F(CheckpointResiduals, OnlyFilesThatHaveThemAreOfVersion2) {
+  write("a.h5");
+  write_checkpoint(path("b.h5"), state(7));
+  const auto version_of = [&](const char* name) {
+    return H5File::open_read(path(name)).read_attribute<std::int64_t>("version");
+  };
+  EXPECT_EQ(version_of("a.h5"), 2);
+  EXPECT_EQ(version_of("b.h5"), 1);
+  EXPECT_FALSE(read_whole_checkpoint(path("b.h5")).residual_ranks.has_value());
+}
+
+TEST_F(CheckpointResiduals, OneThatIsDamagedIsNamed) {
+  write("a.h5");
+  flip_bit_at(path("a.h5"), residual_of(1)[1].values[3]);
+  std::string message;
+  EXPECT_EQ(status_of([&] { read_residual(path("a.h5"), 1); }, &message), Status::bad_data);
+  EXPECT_NE(message.find("/residuals/1/fc.bias"), std::string::npos) << message;
+  EXPECT_EQ(status_of([&] { read_whole_checkpoint(path("a.h5")); }), Status::bad_data);
+  EXPECT_EQ(status_of([&] { read_checkpoint(path("a.h5")); }), Status::ok) << "the weights are whole";
+  EXPECT_EQ(status_of([&] { read_residual(path("a.h5"), 2); }), Status::ok);
+}
+
+TEST_F(CheckpointResiduals, ACheckpointWithADamagedOneIsPassedOver) {
+  CheckpointStore store(folder_.string(), 0);
+  store.save(state(5), false);
+  Checkpoint written = state(7);
+  written.residual_ranks = 2;
+  const std::string newest = store.save(written, false, residual_of);
+  EXPECT_EQ(load_newest_checkpoint(folder_.string())->position.step, 7);
+  flip_bit_at(newest, residual_of(1)[0].values[0]);
+  EXPECT_EQ(load_newest_checkpoint(folder_.string())->position.step, 5);
 }
 
 }  // namespace
