@@ -29,7 +29,7 @@ namespace trireme {
 namespace {
 
 constexpr std::int64_t kKiB = 1024, kMiB = kKiB * kKiB;
-constexpr std::int64_t kLeastSegment = 512 * kKiB, kLongestSegment = 32 * kMiB;
+constexpr std::int64_t kLeastSegment = kMiB, kLongestSegment = 32 * kMiB;
 constexpr double kWorthTiming = 4e-3;    // seconds; bandwidth is taken from allgathers that last this long
 constexpr double kTimePerPoint = 10e-3;  // seconds of repetitions of one algorithm at one length
 constexpr int kLeastRounds = 2, kMostRounds = 50;

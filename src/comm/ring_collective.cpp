@@ -37,7 +37,6 @@
 namespace trireme {
 namespace {
 
-constexpr std::int64_t kLaneBytes = std::int64_t{32} << 10;  // shorter chunks are not worth a second lane
 constexpr std::int64_t kMaxMessage = std::int64_t{1} << 30;  // a count must fit an int
 constexpr std::int64_t kWorkOfStep = std::int64_t{4} << 20;  // bytes to add or copy per advance()
 constexpr std::int64_t kAlignment = 64;                      // of segments, in bytes
@@ -69,8 +68,7 @@ RingPlan RingPlan::make(Half half, const RingRow& row, std::int64_t segment_byte
   plan.end_step = half == Half::reduce_scatter ? ranks - 1 : 2 * (ranks - 1);
   const std::int64_t bytes = longest * element;
   const std::int64_t segments = ceil_div(bytes, std::clamp(segment_bytes, kAlignment, kMaxMessage));
-  plan.lanes = static_cast<int>(
-      std::clamp<std::int64_t>(std::max(segments, bytes / kLaneBytes), 1, std::int64_t{kMaxLanes}));
+  plan.lanes = static_cast<int>(std::clamp<std::int64_t>(segments, 1, std::int64_t{kMaxLanes}));
   // Segments of one length, and full waves.
   plan.waves = ceil_div(segments, plan.lanes);
   plan.segment = ceil_div(ceil_div(bytes, plan.waves * plan.lanes), kAlignment) * kAlignment / element;
@@ -103,13 +101,15 @@ RingCollective::RingCollective(std::shared_ptr<MessageContext> context, RingRow 
 }
 
 bool RingCollective::advance() {
+  // Sends are posted before anything is tested, because a test may copy a long message, for which the right
+  // neighbour would have to wait.
   std::int64_t work_left = kWorkOfStep;
   bool moved = true;
   while (moved && work_left > 0) {
-    moved = complete_sends();
-    moved |= post_receives();
-    moved |= take_receives(work_left);
+    moved = post_receives();
     moved |= post_sends();
+    moved |= complete_sends();
+    moved |= take_receive(work_left);
   }
   const bool own_in_place = copy_own(work_left);
   return own_in_place && received_ == plan_.items() && sends_complete_ == plan_.items();
@@ -141,15 +141,14 @@ bool RingCollective::post_receives() {
   return moved;
 }
 
-bool RingCollective::take_receives(std::int64_t& work_left) {
-  bool moved = false;
-  while (received_ < receives_posted_ && work_left > 0 && complete(receives_[slot_of(received_)])) {
-    moved = true;
-    if (!store(received_, work_left)) continue;
+bool RingCollective::take_receive(std::int64_t& work_left) {
+  if (received_ == receives_posted_ || work_left <= 0 || !complete(receives_[slot_of(received_)]))
+    return false;
+  if (store(received_, work_left)) {
     ++received_;
     stored_ = 0;
   }
-  return moved;
+  return true;
 }
 
 bool RingCollective::store(std::int64_t item, std::int64_t& work_left) {

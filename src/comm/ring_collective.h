@@ -49,7 +49,7 @@ class RingCollective final : public MessageCollective {
   bool advance() override;
   bool complete_sends();
   bool post_receives();
-  bool take_receives(std::int64_t& work_left);
+  bool take_receive(std::int64_t& work_left);
   bool post_sends();
   /// True when the received item is where it belongs.
   bool store(std::int64_t item, std::int64_t& work_left);

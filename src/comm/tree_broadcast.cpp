@@ -53,12 +53,13 @@ TreeBroadcast::TreeBroadcast(std::shared_ptr<MessageContext> context, const Tens
 }
 
 bool TreeBroadcast::advance() {
+  // Sends are posted before anything is tested, because a test may copy a long message.
   bool moved = true;
   while (moved) {
     moved = post_receives();
-    moved |= complete_receives();
-    moved |= complete_sends();
     moved |= post_sends();
+    moved |= complete_sends();
+    moved |= complete_receive();
   }
   return sent_ == segments_;
 }
@@ -73,13 +74,11 @@ bool TreeBroadcast::post_receives() {
   return moved;
 }
 
-bool TreeBroadcast::complete_receives() {
-  bool moved = false;
-  while (received_ < receives_posted_ && complete(receives_[static_cast<std::size_t>(received_ % kWindow)])) {
-    ++received_;
-    moved = true;
-  }
-  return moved;
+bool TreeBroadcast::complete_receive() {
+  if (received_ == receives_posted_ || !complete(receives_[static_cast<std::size_t>(received_ % kWindow)]))
+    return false;
+  ++received_;
+  return true;
 }
 
 bool TreeBroadcast::post_sends() {

@@ -29,7 +29,7 @@ class TreeBroadcast final : public MessageCollective {
   static constexpr std::int64_t kWindow = 4;  // segments in flight on each edge of the tree
 
   bool advance() override;
-  bool complete_receives();
+  bool complete_receive();
   bool complete_sends();
   bool post_receives();
   bool post_sends();

@@ -26,7 +26,7 @@ TEST(MeasureTuning, AllRanksGetTheSameSensibleChoice) {
   EXPECT_GT(tuning.latency_seconds, 0);
   EXPECT_GT(tuning.bytes_per_second, 1e5);
   EXPECT_TRUE(std::has_single_bit(static_cast<std::uint64_t>(tuning.segment_bytes)));
-  EXPECT_GE(tuning.segment_bytes, 1 << 18);
+  EXPECT_GE(tuning.segment_bytes, 1 << 20);
   EXPECT_LE(tuning.segment_bytes, 1 << 25);
   EXPECT_GE(tuning.small_bytes, 0);
   EXPECT_LE(tuning.small_bytes, 1 << 24);
