@@ -7,7 +7,10 @@
 #include <thread>
 
 #include "src/comm/mpi_library.h"
+#include "src/comm/mpi_ring.h"
 #include "src/comm/node_topology.h"
+#include "src/comm/shared_memory.h"
+#include "src/comm/shm_obstacle.h"
 #include "src/core/deadline.h"
 #include "src/core/parse.h"
 
@@ -42,9 +45,35 @@ std::unique_ptr<Communicator> make_mpi_library(const CommunicatorOptions& /*opti
   return std::make_unique<MpiLibrary>(group, thread);
 }
 
+std::unique_ptr<Communicator> make_mpi_ring(const CommunicatorOptions& options, const Group& group,
+                                            CommThread& thread) {
+  return std::make_unique<MpiRing>(group, thread, options.tuning);
+}
+
+std::string obstacle_to_shared_memory(const Situation& situation) {
+  return shared_memory_obstacle(situation.group, situation.options.window_bytes);
+}
+
+std::unique_ptr<Communicator> make_shared_memory(const CommunicatorOptions& options, const Group& group,
+                                                 CommThread& thread) {
+  return std::make_unique<SharedMemory>(group, thread, options.window_bytes);
+}
+
 constexpr CommunicatorName kAuto{"auto", "the best one for where the ranks are"};
 // In the order in which "auto" asks.
 const Kind kKinds[] = {
+    {{"shm", "ranks of one node sum in memory that they share, without messages or copies"},
+     false,
+     true,
+     [](const NodeTopology& topology) { return topology.nodes == 1 && topology.ranks > 1; },
+     obstacle_to_shared_memory,
+     make_shared_memory},
+    {{"ring", "reduce-scatter and allgather around a ring of messages, in pipelined segments"},
+     true,
+     true,
+     [](const NodeTopology& topology) { return topology.ranks > 1; },
+     no_obstacle,
+     make_mpi_ring},
     {{"mpi", "the MPI library's own collectives (MPI_Iallreduce)"},
      false,
      false,

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "src/core/deadline.h"
@@ -145,6 +146,22 @@ void AllReduceExchange::finish_step(double learning_rate) {
 
 void AllReduceExchange::settle() {
   TRIREME_ASSERT(impl_->ready_entries == 0, "a step is finished before its update is settled");
+}
+
+double AllReduceExchange::measure_alone() {
+  Impl& impl = *impl_;
+  if (impl.communicator.size() == 1) return 0;
+  const double waited_before = impl.wait_seconds;
+  double best = std::numeric_limits<double>::infinity();
+  for (int round = 0; round < 2; ++round) {  // the first makes connections and touches memory
+    const Stopwatch clock;
+    for (std::size_t b = 0; b < impl.plan.buckets.size(); ++b) impl.send(b);
+    for (std::size_t b = 0; b < impl.plan.buckets.size(); ++b) impl.receive(b);
+    best = std::min(best, clock.seconds());
+    impl.end_step();
+  }
+  impl.wait_seconds = waited_before;
+  return best;
 }
 
 double AllReduceExchange::wait_seconds() const {

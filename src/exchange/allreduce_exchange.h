@@ -30,6 +30,7 @@ class AllReduceExchange final : public GradientExchange {
   void gradient_ready(ParamId parameter) override;
   void finish_step(double learning_rate) override;
   void settle() override;
+  double measure_alone() override;
   double wait_seconds() const override;
   std::span<float> residual() override;
 

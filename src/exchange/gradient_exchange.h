@@ -26,6 +26,9 @@ class GradientExchange {
   virtual void finish_step(double learning_rate) = 0;
   /// Returns when all parameters and statistics hold their values: before evaluation and checkpoints.
   virtual void settle() = 0;
+  /// Seconds that one exchange of the whole gradient takes while nothing is computed; 0 where there is nobody
+  /// to exchange with. Collective; before the first step, while the gradient is zero.
+  virtual double measure_alone() = 0;
   /// Seconds that this rank has blocked for communication since construction.
   virtual double wait_seconds() const = 0;
   /// What this rank's compression still owes the sum, in the order of the flat buffers, for checkpoints;

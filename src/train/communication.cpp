@@ -12,10 +12,17 @@
 namespace trireme {
 
 Communication::Communication(CommunicatorOptions options, const Group& group, const WaitLimit& limit,
-                             const CoreBinding& cores, bool sums_in_passes)
-    : choice(choose_communicator(options, group, limit.timeout)) {
+                             const CoreBinding& cores, bool sums_in_passes,
+                             const std::optional<RunTuning>& resumed)
+    : choice(choose_communicator(options, group, limit.timeout)),
+      tuning{choice.kind, choice.topology.text(), options.tuning} {
   const CoreBinding::HelperScope on_helper_cores(cores);
+  if (choice.uses_tuning && group.size() > 1) {
+    if (resumed && resumed->topology == tuning.topology) tuning.messages = resumed->messages;
+    if (!tuning.messages.is_measured()) tuning.messages = measure_tuning(group, limit.timeout);
+  }
   options.kind = choice.kind;
+  options.tuning = tuning.messages;
   std::unique_ptr<ProgressExchange> progress;
   if (group.size() > 1) progress = std::make_unique<MpiProgress>(group, limit.timeout);
   thread = std::make_unique<CommThread>(std::move(progress), limit);

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -10,6 +11,7 @@
 #include "src/comm/communicator.h"
 #include "src/comm/world.h"
 #include "src/train/core_binding.h"
+#include "src/train/run_tuning.h"
 
 namespace trireme {
 
@@ -17,11 +19,15 @@ namespace trireme {
 /// calls MPI. Gradients and the small records have a communicator each, so that neither waits for the other's
 /// order.
 struct Communication {
-  /// Collective over `group`. `limit` is for this and for collectives until the thread gets another one.
+  /// Collective over `group`. `limit` is for this and for collectives until the thread gets another one. What
+  /// the gradients' communicator is tuned by is measured, unless `options` have it or `resumed` was measured
+  /// by ranks that lay on their nodes as these do.
   Communication(CommunicatorOptions options, const Group& group, const WaitLimit& limit,
-                const CoreBinding& cores, bool sums_in_passes = false);
+                const CoreBinding& cores, bool sums_in_passes = false,
+                const std::optional<RunTuning>& resumed = {});
 
   CommunicatorChoice choice;  ///< of the gradients' communicator
+  RunTuning tuning;           ///< of the gradients' communicator
   std::unique_ptr<Communicator> gradients, scalars;
   std::unique_ptr<Communicator> passes;  ///< for BatchNormOp::sync, if `sums_in_passes`; null on one rank
   std::unique_ptr<CommThread> thread;    // ends before the communicators do

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <utility>
 
 #include "src/core/log.h"
@@ -47,15 +48,19 @@ void Metrics::progress(const StepReport& r) {
 }
 
 void Metrics::epoch(const EpochReport& r) {
-  say(fmt::format("epoch {} train_loss={:.4f} {} data_wait={:.1f}% comm_wait={:.1f}% ({})", r.epoch,
+  const std::string hidden = std::isfinite(r.comm_hidden_share)
+                                 ? fmt::format(" comm_hidden={:.0f}%", 100 * r.comm_hidden_share)
+                                 : "";
+  say(fmt::format("epoch {} train_loss={:.4f} {} data_wait={:.1f}% comm_wait={:.1f}%{} ({})", r.epoch,
                   r.train_loss, rate_text(r.images_per_second), 100 * r.data_wait_share,
-                  100 * r.comm_wait_share, duration_for_people(r.seconds)));
+                  100 * r.comm_wait_share, hidden, duration_for_people(r.seconds)));
   log("epoch", {{"epoch", r.epoch},
                 {"step", r.step},
                 {"train_loss", r.train_loss},
                 {"images_per_second", r.images_per_second},
                 {"data_wait_share", r.data_wait_share},
                 {"comm_wait_share", r.comm_wait_share},
+                {"comm_hidden_share", r.comm_hidden_share},
                 {"seconds", r.seconds}});
 }
 

@@ -26,6 +26,7 @@ struct EpochReport {
   std::int64_t epoch = 0, step = 0;  ///< epoch from 1
   double train_loss = 0, seconds = 0, images_per_second = 0;
   double data_wait_share = 0, comm_wait_share = 0;  ///< of the seconds
+  double comm_hidden_share = 0;                     ///< Rates::comm_hidden_share; NaN without communication
 };
 
 /// Tells people and machines how a run goes: lines on the console and objects in log.jsonl. Rank 0 has one;

@@ -41,6 +41,11 @@ Programs::Options program_options(const TrainConfig& config, const RunSetup& set
   return {setup.batches.distinct_rows(), setup.validation ? config.eval_batch : 0, config.seed, group};
 }
 
+std::optional<RunTuning> resumed_tuning(const RunSetup& setup) {
+  if (!setup.resumed || !setup.resumed->state.tuning) return std::nullopt;
+  return parse_run_tuning(*setup.resumed->state.tuning);
+}
+
 OptimizerOptions optimizer_options(const TrainConfig& config) {
   OptimizerOptions options;
   options.momentum = config.momentum;
@@ -73,7 +78,7 @@ Trainer::Trainer(const TrainConfig& config, const World& world, const CoreBindin
       copied_(device_->make_event()),
       layout_(setup.graph),
       communication_(communicator_options(config, setup.graph, layout_), world.all(), startup_limit(config),
-                     cores, config.sync_bn),
+                     cores, config.sync_bn, resumed_tuning(setup)),
       group_sum_(make_group_sum(communication_, *stream_)),
       programs_(setup.graph, layout_, *device_, gradient_memory(config, *communication_.gradients, *device_),
                 program_options(config, setup, group_sum_.get())),
@@ -90,6 +95,7 @@ Trainer::Trainer(const TrainConfig& config, const World& world, const CoreBindin
   for (const Parameter& parameter : setup.graph.parameters()) names.push_back(parameter.name);
   activity().name_layers(std::move(names));
   make_loaders();
+  exchange_alone_ = exchange_->measure_alone();
   restore_or_draw_parameters();
 }
 
@@ -123,6 +129,7 @@ Status Trainer::train() {
                                          const std::string& flight) { write_text_atomically(path, flight); });
   if (world_.rank() == 0) store_.emplace(config_.output, static_cast<int>(config_.keep));
   report_start();
+  report_exchange();
   const bool missed_evaluation = eval_cadence_.due_at(position_.step) && !known_top1_;
   if (evaluator_ && missed_evaluation) evaluate();
   while (!done()) {
@@ -218,6 +225,7 @@ void Trainer::account(const StepTotals& totals, double seconds) {
   position_.epoch_loss_sum += totals.loss() * static_cast<double>(totals.samples);
   train_seconds_ += seconds;
   trained_samples_ += totals.samples;
+  ++trained_steps_;
   known_top1_.reset();
   best_is_current_ = false;
 }
@@ -228,7 +236,7 @@ void Trainer::finish_epoch() {
   metrics_->epoch({position_.epoch + 1, position_.step,
                    position_.epoch_loss_sum / static_cast<double>(position_.epoch_samples),
                    epoch_rates.seconds, epoch_rates.images_per_second(), epoch_rates.data_wait_share(),
-                   epoch_rates.comm_wait_share()});
+                   epoch_rates.comm_wait_share(), epoch_rates.comm_hidden_share(exchange_alone_)});
   constexpr double kMuchWaiting = 0.2;
   if (epoch_rates.data_wait_share() > kMuchWaiting)
     metrics_->warning(

@@ -54,6 +54,7 @@ class Trainer {
   StepFlags flags() const;
   // trainer_reports.cpp: what the log is told
   void report_start();
+  void report_exchange();
   void report_step(const StepTotals& totals);
   void report_end(Status status);
   void report_failure(Status status) noexcept;
@@ -108,7 +109,8 @@ class Trainer {
   bool stopping_ = false, target_reached_ = false;
 
   double train_seconds_ = 0;
-  std::int64_t trained_samples_ = 0;
+  double exchange_alone_ = 0;  ///< seconds of one exchange while nothing else runs; 0: one rank
+  std::int64_t trained_samples_ = 0, trained_steps_ = 0;
   Rates at_epoch_start_, at_last_report_;
   Stopwatch run_clock_, progress_clock_;
 };

@@ -3,14 +3,16 @@
 #include <cmath>
 #include <filesystem>
 
+#include "src/io/atomic_file.h"
 #include "src/train/trainer.h"
 
 namespace trireme {
 
 Rates Trainer::rates() const {
   const double sum_wait = group_sum_ ? group_sum_->wait_seconds() : 0;
-  return {train_seconds_, loader_->wait_seconds(),
-          exchange_->wait_seconds() + scalars_.wait_seconds() + sum_wait, trained_samples_};
+  const double exchange_wait = exchange_->wait_seconds();
+  return {train_seconds_, loader_->wait_seconds(), exchange_wait + scalars_.wait_seconds() + sum_wait,
+          exchange_wait,  trained_samples_,        trained_steps_};
 }
 
 namespace {
@@ -62,11 +64,27 @@ void Trainer::report_start() {
                    {"hosts", setup_.hosts},
                    {"devices", {device_->description()}},
                    {"comm", communication_.gradients->name()},
+                   {"exchange_alone_seconds", exchange_alone_},
                    {"threads", cores_.plan().threads},
                    {"parameters", setup_.graph.num_trainable()},
                    {"steps_per_epoch", batches.steps_per_epoch()},
                    {"global_batch", batches.global_batch},
                    {"resumed_step", position_.step}});
+}
+
+/// What sums the gradients, and the choices that were measured for it.
+void Trainer::report_exchange() {
+  if (world_.size() == 1) return;
+  const CommunicatorChoice& choice = communication_.choice;
+  if (!choice.obstacle.empty())
+    metrics_->warning(fmt::format("--comm {} cannot be used: {}; the gradients go by {}", config_.comm,
+                                  choice.obstacle, choice.kind));
+  metrics_->say(fmt::format("gradients of {:.1f} MiB: {}; one exchange alone takes {:.3g} ms",
+                            static_cast<double>(layout_.bytes()) / 0x1p20,
+                            communication_.gradients->description(), 1e3 * exchange_alone_));
+  if (world_.rank() == 0)
+    write_text_atomically((std::filesystem::path(config_.output) / "tuning.json").string(),
+                          run_tuning_text(communication_.tuning) + "\n");
 }
 
 void Trainer::report_step(const StepTotals& totals) {

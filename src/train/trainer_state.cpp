@@ -125,6 +125,7 @@ Checkpoint Trainer::state() {
   state.best_top1 = best_top1_;
   state.top1 = known_top1_;
   state.dataset_fingerprint = info.fingerprint;
+  if (world_.size() > 1) state.tuning = run_tuning_text(communication_.tuning);
   return state;
 }
 

@@ -10,7 +10,7 @@ EVENTS = {
     "start": {"settings", "ranks", "hosts", "devices"},
     "step": {"step", "epoch", "loss", "lr"},
     "eval": {"epoch", "loss", "top1", "top5", "correct", "total"},
-    "epoch": {"train_loss", "images_per_second", "data_wait_share", "comm_wait_share"},
+    "epoch": {"train_loss", "images_per_second", "data_wait_share", "comm_wait_share", "comm_hidden_share"},
     "checkpoint": set(),
     "end": {"status"},
 }

@@ -88,6 +88,21 @@ TEST_F(ExchangeOverRanks, CountsTheTimeThatItWaitsForALateRank) {
   EXPECT_GE(exchange_->wait_seconds(), rank_ == 0 ? 0 : 0.1);
 }
 
+TEST_F(ExchangeOverRanks, MeasuresAnExchangeAloneAndLeavesNoTrace) {
+  optimizer_ = make_sgd(graph_, layout_, {}, communicator_);
+  make_exchange(512, {});
+  std::ranges::fill(gradients_, 0.0F);
+  group_.barrier(kTimeout, "the start");
+  const Stopwatch clock;
+  const double alone = exchange_->measure_alone();
+  EXPECT_LE(alone, clock.seconds());
+  EXPECT_EQ(alone > 0, ranks_ > 1);
+  EXPECT_EQ(exchange_->wait_seconds(), 0);
+  std::ranges::copy(gradient_of(layout_, rank_, 0), gradients_.begin());
+  run_step(0.1);
+  EXPECT_EQ(parameters_, expected_after(1, 0.1, {}));
+}
+
 TEST_F(ExchangeOverRanks, MayEndWithBucketsInFlight) {
   make_exchange(256, {});
   for (std::size_t e = 0; e < 4; ++e) exchange_->gradient_ready(layout_.entries[e].parameter);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 #include <limits>
 #include <memory>
@@ -62,12 +63,12 @@ TEST_F(MetricsTest, DrawsProgressOnTerminalsOnly) {
 TEST_F(MetricsTest, EveryRateOfSyntheticDataSaysSo) {
   const std::string text = said(false, true, [&](Metrics& m) {
     m.step(report_);
-    m.epoch({1, 390, 1.5, 61, 818, 0.01, 0.05});
+    m.epoch({1, 390, 1.5, 61, 818, 0.01, 0.05, 0.833});
   });
-  EXPECT_EQ(
-      text,
-      "epoch 1 step 50/390 loss=2.0312 lr=0.1000 images/s=812 (synthetic)\n"
-      "epoch 1 train_loss=1.5000 images/s=818 (synthetic) data_wait=1.0% comm_wait=5.0% (1 min 01 s)\n");
+  EXPECT_EQ(text,
+            "epoch 1 step 50/390 loss=2.0312 lr=0.1000 images/s=812 (synthetic)\n"
+            "epoch 1 train_loss=1.5000 images/s=818 (synthetic) data_wait=1.0% comm_wait=5.0% "
+            "comm_hidden=83% (1 min 01 s)\n");
   for (const Json& event : events()) EXPECT_EQ(event.at("synthetic"), true);
 }
 
@@ -75,7 +76,7 @@ TEST_F(MetricsTest, LogsOneObjectPerLineInTwoFiles) {
   said(false, false, [&](Metrics& m) {
     m.start({{"ranks", 2}});
     m.step(report_);
-    m.epoch({1, 390, 1.5, 61, 818, 0.01, 0.05});
+    m.epoch({1, 390, 1.5, 61, 818, 0.01, 0.05, std::nan("")});
     m.eval(1, 390, EvalResult{1 << 24, 10, 9, 10, 0});
     m.checkpoint(390, "run/checkpoints/step-390.h5", 0.5, true);
     m.end(Status::stopped, 390, 62);

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/train/run_tuning.h"
+
+#include <nlohmann/json.hpp>
+
+#include "src/core/error.h"
+
+namespace trireme {
+
+using nlohmann::json;
+
+std::string run_tuning_text(const RunTuning& tuning) {
+  const json object{{"comm", tuning.comm},
+                    {"topology", tuning.topology},
+                    {"messages", json::parse(tuning_text(tuning.messages))}};
+  return object.dump();
+}
+
+RunTuning parse_run_tuning(std::string_view text) {
+  try {
+    const json object = json::parse(text);
+    return {object.at("comm"), object.at("topology"), parse_tuning(object.at("messages").dump())};
+  } catch (const json::exception& error) {
+    throw make_error(Status::bad_data, "not the tuning of a run: {}", error.what());
+  }
+}
+
+}  // namespace trireme
