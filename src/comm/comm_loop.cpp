@@ -17,7 +17,7 @@ namespace {
 
 using Clock = Deadline::Clock;
 
-constexpr std::chrono::milliseconds kExchangeInterval{250};
+constexpr std::chrono::milliseconds kExchangeInterval{200};
 // So long the thread stays awake after its last collective: the next of a chain of small ones finds it so.
 constexpr std::chrono::microseconds kLinger{50};
 constexpr std::chrono::seconds kStopTimeout{4};  // for what is in flight, and the other ranks' farewell

@@ -9,6 +9,7 @@ namespace {
 constexpr int kRecordTag = 1, kAlarmTag = 2;
 constexpr int kCollectors = 2;              // ranks 0 and 1
 constexpr double kRecordsPerSecond = 1000;  // that a collector is to bear
+constexpr double kLeastInterval = 0.25;     // seconds
 
 std::string own_host() {
   char name[MPI_MAX_PROCESSOR_NAME] = "";
@@ -31,7 +32,7 @@ MpiProgress::MpiProgress(const Group& group, std::chrono::duration<double> timeo
       size_(group_.size()),
       board_(rank_, group_.allgather_text(own_host(), timeout, "all ranks to say their hosts"),
              rank_ < kCollectors),
-      interval_(std::max(1.0, size_ / kRecordsPerSecond)) {
+      interval_(std::max(kLeastInterval, size_ / kRecordsPerSecond)) {
   for (int collector = 0; collector < std::min(kCollectors, size_); ++collector) {
     if (collector == rank_) continue;
     outgoing_.push_back({collector, {}, MPI_REQUEST_NULL});

@@ -8,16 +8,20 @@
 namespace trireme {
 namespace {
 
-// Records come about once a second: a rank that has left out some of them does not run.
-constexpr double kSilentSeconds = 4;
+// Records come several times a second, of thousands of ranks less often: a rank that has left out some of
+// them does not run.
+double silence_seconds(int ranks) {
+  return std::max(4.0, ranks / 250.0);
+}
+
 constexpr std::size_t kMostRanks = 8;
 
 bool is_late(const PeerNews& news, std::uint64_t number) {
   return !news.last || news.last->marks.submitted < number;
 }
 
-bool is_silent(const PeerNews& news) {
-  return news.age_seconds > kSilentSeconds && !(news.last && news.last->leaves);
+bool is_silent(const PeerNews& news, int ranks) {
+  return news.age_seconds > silence_seconds(ranks) && !(news.last && news.last->leaves);
 }
 
 std::string what_it_did(const ProgressRecord& record) {
@@ -47,7 +51,7 @@ std::uint64_t submitted_by(const PeerNews& news) {
 std::string late_ranks_text(const ProgressBoard& board, std::uint64_t number, ProgressBoard::Time now) {
   std::vector<PeerNews> guilty;
   for (const PeerNews& news : board.news(now))
-    if (is_late(news, number) || is_silent(news)) guilty.push_back(news);
+    if (is_late(news, number) || is_silent(news, board.size())) guilty.push_back(news);
   if (guilty.empty())
     return board.collects()
                ? "\n  all other ranks have come to it, and run: the network between them is suspect"

@@ -156,6 +156,21 @@ def ranks_of(process):
     return [int(p) for p in listing if os.path.realpath(f"/proc/{p}/exe") == str(TRIREME.resolve())]
 
 
+def rank_of(pid):
+    """Which rank a process below an Open MPI mpirun is."""
+    variables = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    return int(next(v for v in variables if v.startswith(b"OMPI_COMM_WORLD_RANK=")).partition(b"=")[2])
+
+
+def alive(pid):
+    """Whether a process is there and not only waiting to be reaped."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def main():
     """unittest.main() that tells CTest when every test of the file was skipped."""
     program = unittest.main(module="__main__", exit=False, verbosity=2)

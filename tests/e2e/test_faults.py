@@ -5,7 +5,7 @@ import signal
 import time
 
 import support
-from support import events, make_pictures, ranks_of
+from support import alive, events, make_pictures, ranks_of
 
 
 class KilledRank(support.Case):
@@ -25,15 +25,6 @@ class KilledRank(support.Case):
         self.assertLess(time.monotonic() - begin, 30)
         self.digest("run")
         self.evaluate("synthetic:24x24x3:5:50", "run")
-
-
-def alive(pid):
-    """Whether a process is there and not only waiting to be reaped."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 class FullDisk(support.Case):
