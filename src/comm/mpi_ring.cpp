@@ -19,12 +19,14 @@ bool is_16_bit_float(DType type) {
 /// The parts of a row, whose cuts depend on the count only.
 std::vector<PartRange> cut(std::int64_t count, int ranks, DType type) {
   std::vector<PartRange> parts;
+  parts.reserve(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) parts.push_back(part_of(count, ranks, rank, type));
   return parts;
 }
 
 std::vector<PartRange> equal_parts(std::int64_t part, int ranks) {
   std::vector<PartRange> parts;
+  parts.reserve(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) parts.push_back({part * rank, part * (rank + 1)});
   return parts;
 }
