@@ -28,7 +28,7 @@ class Backoff {
  public:
   using Clock = Deadline::Clock;
 
-  static constexpr std::chrono::microseconds kSpin{20};
+  static constexpr std::chrono::microseconds kSpin{50};
   static constexpr std::chrono::milliseconds kYield{2};
 
   explicit Backoff(Clock::time_point now = Clock::now()) : since_(now) {}

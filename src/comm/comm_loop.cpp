@@ -18,8 +18,6 @@ namespace {
 using Clock = Deadline::Clock;
 
 constexpr std::chrono::milliseconds kExchangeInterval{200};
-// So long the thread stays awake after its last collective: the next of a chain of small ones finds it so.
-constexpr std::chrono::microseconds kLinger{50};
 constexpr std::chrono::seconds kStopTimeout{4};  // for what is in flight, and the other ranks' farewell
 constexpr std::chrono::seconds kAlarmTime{1};    // for an alarm to leave, and to be acted upon elsewhere
 
@@ -72,7 +70,6 @@ bool CommLoop::sleep_until_work() {
   const auto is_due = [&] {
     return state_.stopping || state_.failure || !state_.queue.empty() || !state_.active.empty();
   };
-  for (const auto begin = Clock::now(); Clock::now() < begin + kLinger && !state_.attention;) relax_core();
   std::unique_lock lock(state_.mutex);
   while (!is_due()) {
     if (!is_used_ || !state_.progress) {
@@ -154,7 +151,6 @@ void CommLoop::retire_complete() {
     }
     entry = next;
   }
-  ++state_.completed;
   state_.changed.notify_all();
 }
 

@@ -21,7 +21,6 @@ void CommState::fail(const Error& error) {
   keep_recorder(error.what());
   const std::lock_guard lock(mutex);
   if (!failure) failure = error;
-  ++completed;
   attention = true;
   work.notify_all();
   changed.notify_all();

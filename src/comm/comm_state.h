@@ -62,10 +62,9 @@ struct CommState {
   std::function<void(const std::string&)> keep_flight;
 
   // Looked at without the mutex.
-  std::atomic<bool> attention{false};       ///< queue, stopping or failure have changed
-  std::atomic<int> waiters{0};              ///< threads blocked in wait()
-  std::atomic<std::uint64_t> completed{0};  ///< counts completions and failures
-  std::atomic<int> restarts{0};             ///< of deadlines, after a suspension
+  std::atomic<bool> attention{false};  ///< queue, stopping or failure have changed
+  std::atomic<int> waiters{0};         ///< threads blocked in wait()
+  std::atomic<int> restarts{0};        ///< of deadlines, after a suspension
 };
 
 /// The thread's life.

@@ -6,7 +6,6 @@
 #include <thread>
 #include <utility>
 
-#include "src/comm/backoff.h"
 #include "src/comm/comm_guard.h"
 #include "src/comm/comm_state.h"
 #include "src/comm/signal_free_thread.h"
@@ -15,17 +14,6 @@ namespace trireme {
 namespace {
 
 constexpr std::chrono::seconds kJoinTimeout{5};  // somewhat more than the thread gives itself
-constexpr std::chrono::microseconds kSpin{50};
-
-/// For results that come within microseconds, falling asleep and being woken would take longer than the wait.
-template <typename Ready>
-void look_for_a_while(Ready ready) {
-  const auto begin = Deadline::Clock::now();
-  const Backoff backoff(begin);
-  for (auto now = begin; now < begin + kSpin && !ready(); now = Deadline::Clock::now())
-    backoff.pause(now, true);
-}
-
 }  // namespace
 
 struct CommThread::Impl {
@@ -94,11 +82,8 @@ void CommThread::wait(Ticket ticket) {
   if (!ready()) {
     const Stopwatch blocked;
     ++state.waiters;
-    const std::uint64_t seen = state.completed;
-    lock.unlock();
-    look_for_a_while([&] { return state.completed != seen; });
-    lock.lock();
-    // The thread keeps the deadline, and where it hangs, the guard does.
+    // The thread keeps the deadline, and where it hangs, the guard does. Blocking at once is quicker than
+    // looking for a while: the thread that brings the result may need this core.
     state.changed.wait(lock, ready);
     --state.waiters;
     state.wait_seconds += blocked.seconds();
