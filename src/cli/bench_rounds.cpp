@@ -19,6 +19,11 @@ double AllReduceRow::bus_bandwidth() const {
   return algorithm_bandwidth() * 2 * (ranks - 1) / ranks;
 }
 
+int affordable_rounds(int wanted, double seconds_each, double most_seconds) {
+  const double rounds = seconds_each > 0 ? most_seconds / seconds_each : wanted;
+  return std::clamp(static_cast<int>(std::min<double>(rounds, wanted)), std::min(wanted, 1), wanted);
+}
+
 AllReduceBench::AllReduceBench(Communicator& tested, Communicator& control, Stream& stream,
                                const BenchRounds& rounds, std::size_t most_bytes)
     : tested_(tested),
@@ -39,8 +44,9 @@ AllReduceRow AllReduceBench::measure(const SweepSize& size) {
   std::int64_t wrong = check(tensor);
 
   const double first = time_rounds(tensor, 1);
-  const double warm = time_rounds(tensor, affordable(rounds_.warm_up, first, 0.5));
-  const int count = affordable(rounds_.timed, warm > 0 ? warm : first, 1);
+  const double warm =
+      time_rounds(tensor, affordable_rounds(rounds_.warm_up, first, rounds_.most_seconds / 2));
+  const int count = affordable_rounds(rounds_.timed, warm > 0 ? warm : first, rounds_.most_seconds);
   const double seconds = time_rounds(tensor, count);
 
   wrong += check(tensor);
@@ -71,11 +77,6 @@ double AllReduceBench::time_rounds(const Tensor& tensor, int count) {
 void AllReduceBench::round(const Tensor& tensor) {
   ticket_ = tested_.allreduce(tensor, stream_, "the bench's tensor");
   tested_.wait(ticket_, stream_);
-}
-
-int AllReduceBench::affordable(int wanted, double seconds_each, double share) const {
-  const double rounds = seconds_each > 0 ? rounds_.most_seconds * share / seconds_each : wanted;
-  return std::clamp(static_cast<int>(std::min<double>(rounds, wanted)), std::min(wanted, 1), wanted);
 }
 
 }  // namespace trireme

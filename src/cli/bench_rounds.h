@@ -32,6 +32,9 @@ struct BenchRounds {
   double most_seconds = 2;  ///< for slow messages fewer rounds are timed, so that they take about this
 };
 
+/// `wanted`, or what fits into the time, but at least one of them.
+int affordable_rounds(int wanted, double seconds_each, double most_seconds);
+
 /// In-place sums of fp32 in a buffer of the communicator's own. All ranks call it alike. `control` carries
 /// times and counts between the ranks; it is another communicator than the tested one.
 class AllReduceBench {
@@ -51,8 +54,6 @@ class AllReduceBench {
   /// Seconds of one of `count` rounds, as the slowest rank saw them. Equal on all ranks.
   double time_rounds(const Tensor& tensor, int count);
   void round(const Tensor& tensor);
-  /// `wanted`, or what fits into a share of the time.
-  int affordable(int wanted, double seconds_each, double share) const;
 
   Communicator& tested_;
   Communicator& control_;
