@@ -44,6 +44,24 @@ INSTANTIATE_TEST_SUITE_P(BatchPlan, EveryPlan,
                                          Case{20, 2, 3, 1, true}, Case{7, 16, 2, 2, true},
                                          Case{50, 7, 4, 7, true}));
 
+TEST(BatchPlan, CountsAMicroBatchOverAllRanks) {
+  const BatchPlan plan{
+      .num_samples = 27, .global_batch = 10, .rank = 2, .ranks = 3, .accumulate = 2, .keep_last = true};
+  for (std::int64_t step = 0; step < plan.steps_per_epoch(); ++step) {
+    std::int64_t all = 0;
+    for (std::int64_t part = 0; part < plan.accumulate; ++part) {
+      std::int64_t expected = 0;
+      for (BatchPlan other = plan; const std::int64_t rank : {0, 1, 2}) {
+        other.rank = rank;
+        expected += other.micro_batch(step, part).size();
+      }
+      EXPECT_EQ(plan.micro_batch_samples(step, part), expected);
+      all += expected;
+    }
+    EXPECT_EQ(all, plan.step(step).size());
+  }
+}
+
 TEST(BatchPlan, CountsWhatIsDropped) {
   EXPECT_EQ((BatchPlan{103, 10, 0, 1, 1, false}).steps_per_epoch(), 10);
   EXPECT_EQ((BatchPlan{103, 10, 0, 1, 1, false}).dropped_samples(), 3);

@@ -143,6 +143,49 @@ TEST(ResumeFits, NamesSettingsThatChangeWhatAStepHolds) {
   EXPECT_NE(message_of().find("--order blocks:4"), std::string::npos) << message_of();
 }
 
+TEST(ResumeFits, NamesSyncBn) {
+  TrainConfig config = default_train_config();
+  Checkpoint header;
+  ResumeFacts facts{"", 0, 0, 0, "drop", "full"};
+  const auto message_of = [&] {
+    std::string message;
+    const Status status = status_of([&] { check_resume_fits(header, facts, "step-1.h5"); }, &message);
+    EXPECT_EQ(status, message.empty() ? Status::ok : Status::configuration);
+    return message;
+  };
+  EXPECT_EQ(message_of(), "") << "older checkpoints do not name the setting";
+  facts.sync_bn = true;
+  EXPECT_NE(message_of().find("--sync-bn is false, this run's true"), std::string::npos) << message_of();
+  config.sync_bn = true;
+  header.config_text = config_text(config);
+  EXPECT_EQ(message_of(), "");
+  facts.sync_bn = false;
+  EXPECT_NE(message_of().find("use --sync-bn true"), std::string::npos) << message_of();
+}
+
+TEST(StartUp, OneValuePerChannelOnAllRanksIsRefused) {
+  TrainConfig config = default_train_config();
+  config.model = "vgg16_bn";  // its last batch norms see 2x2 pixels, of a picture of 16x16 one
+  config.sync_bn = true;
+  DatasetInfo info;
+  info.sample_shape = {16, 16, 3};
+  info.class_names = {"a", "b"};
+  BatchPlan plan{.num_samples = 12, .global_batch = 4, .ranks = 4, .accumulate = 1};
+  const auto check = [&](int size) { check_batch_statistics(build_network(config, info, size), plan); };
+  EXPECT_NO_THROW(check(16));
+  plan.global_batch = 1;
+  EXPECT_NO_THROW(check(32));
+  std::string message;
+  EXPECT_EQ(status_of([&] { check(16); }, &message), Status::configuration);
+  EXPECT_NE(message.find("features.4"), std::string::npos) << message;
+  config.sync_bn = false;
+  EXPECT_NO_THROW(check(16)) << "each rank's program looks itself";
+  config.sync_bn = true;
+  plan = {.num_samples = 13, .global_batch = 4, .ranks = 4, .accumulate = 1, .keep_last = true};
+  EXPECT_EQ(status_of([&] { check(16); }, &message), Status::configuration)
+      << "the last batch is one picture";
+}
+
 TEST(ResumeFits, OtherSettingsThatChangedAreTold) {
   TrainConfig config = default_train_config();
   const std::string saved = config_text(config);
