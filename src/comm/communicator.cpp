@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "src/comm/hierarchical.h"
 #include "src/comm/mpi_library.h"
 #include "src/comm/mpi_ring.h"
 #include "src/comm/node_topology.h"
@@ -22,6 +23,7 @@ struct Situation {
   const CommunicatorOptions& options;
   const Group& group;
   NodeTopology topology;
+  std::chrono::duration<double> timeout;
 };
 
 struct Kind {
@@ -59,6 +61,21 @@ std::unique_ptr<Communicator> make_shared_memory(const CommunicatorOptions& opti
   return std::make_unique<SharedMemory>(group, thread, options.window_bytes);
 }
 
+/// The first node's obstacle, on all ranks.
+std::string obstacle_to_hierarchical(const Situation& situation) {
+  const Group node = split_by_node(situation.group);
+  const std::string own = shared_memory_obstacle(node, situation.options.window_bytes);
+  for (const std::string& text : situation.group.allgather_text(
+           own, situation.timeout, "all nodes to have looked at their shared memory"))
+    if (!text.empty()) return text;
+  return {};
+}
+
+std::unique_ptr<Communicator> make_hierarchical(const CommunicatorOptions& options, const Group& group,
+                                                CommThread& thread) {
+  return std::make_unique<Hierarchical>(group, thread, options.window_bytes, options.tuning);
+}
+
 constexpr CommunicatorName kAuto{"auto", "the best one for where the ranks are"};
 // In the order in which "auto" asks.
 const Kind kKinds[] = {
@@ -68,6 +85,12 @@ const Kind kKinds[] = {
      [](const NodeTopology& topology) { return topology.nodes == 1 && topology.ranks > 1; },
      obstacle_to_shared_memory,
      make_shared_memory},
+    {{"hierarchical", "shared memory inside each node, rings of messages between the nodes"},
+     true,
+     true,
+     [](const NodeTopology& topology) { return topology.nodes > 1 && topology.largest > 1; },
+     obstacle_to_hierarchical,
+     make_hierarchical},
     {{"ring", "reduce-scatter and allgather around a ring of messages, in pipelined segments"},
      true,
      true,
@@ -125,7 +148,7 @@ CommunicatorChoice choose_communicator(const CommunicatorOptions& options, const
   if (wanted != nullptr && !sums(*wanted, options.wire))
     throw make_error(Status::configuration, "--comm {} does not sum {}", options.kind, name_of(options.wire))
         .hint("take another --comm, or --wire fp32");
-  const Situation situation{options, group, read_topology(group, timeout)};
+  const Situation situation{options, group, read_topology(group, timeout), timeout};
   const std::string obstacle = wanted == nullptr ? "" : wanted->obstacle(situation);
   const bool as_wanted = wanted != nullptr && obstacle.empty();
   const Kind& kind = as_wanted ? *wanted : best_kind(situation);
