@@ -40,12 +40,13 @@ class CommLoop {
   bool step_all(Clock::time_point now);
   void retire_complete();
   void exchange(Clock::time_point now);
-  void raise_alarm(const Error& error) noexcept;
+  void fail(const Error& error) noexcept;
   void say_farewell();
   Error stalled(const CommEntry& entry, Clock::time_point now) const;
 
   CommState& state_;
   std::optional<Deadline> stop_;  // once CommThread is being destroyed
+  bool alarmed_ = false;          // another rank has failed, and says so
   bool is_used_ = false;          // something was submitted: MPI is this thread's
   Clock::time_point next_exchange_, next_record_;
 };
@@ -58,10 +59,9 @@ void CommLoop::run() {
     }
     say_farewell();
   } catch (const Error& error) {
-    raise_alarm(error);
-    state_.fail(error);
+    fail(error);
   } catch (const std::exception& error) {
-    state_.fail(make_error(Status::internal, "the communication thread failed: {}", error.what()));
+    fail(make_error(Status::internal, "the communication thread failed: {}", error.what()));
   }
 }
 
@@ -158,9 +158,11 @@ void CommLoop::retire_complete() {
 void CommLoop::exchange(Clock::time_point now) {
   if (!state_.progress || now < next_exchange_) return;
   next_exchange_ = now + kExchangeInterval;
-  if (const auto alarm = state_.progress->receive())
+  if (const auto alarm = state_.progress->receive()) {
+    alarmed_ = true;
     throw make_error(Status::peer_gone, "rank {} on {} has ended the run: {}", alarm->rank,
                      state_.progress->board().host(alarm->rank), alarm->text);
+  }
   if (now < next_record_) return;
   next_record_ = now + std::chrono::duration_cast<Clock::duration>(state_.progress->interval());
   state_.progress->send(make_record(state_.recorder, state_.activity));
@@ -177,19 +179,23 @@ Error CommLoop::stalled(const CommEntry& entry, Clock::time_point now) const {
           fmt::format("another rank is gone, stopped or late; {} allows longer waits", entry.limit.setting));
 }
 
-/// So that ranks that wait for nothing, or hang elsewhere, keep their recorder and end, too.
-void CommLoop::raise_alarm(const Error& error) noexcept {
-  if (!state_.progress || !is_used_ || !state_.progress->board().collects()) return;
+/// The others are told first, so that ranks that wait for nothing, or hang elsewhere, keep their recorder and
+/// end, too; then this rank keeps its own, while the alarm leaves and is acted upon.
+void CommLoop::fail(const Error& error) noexcept {
+  const bool tells = state_.progress && is_used_ && !alarmed_ && state_.progress->board().collects();
   try {
+    Deadline deadline(kAlarmTime);
     const std::string text = error.what();
-    state_.progress->raise_alarm(text.substr(0, text.find('\n')));
-    for (Deadline deadline(kAlarmTime); !deadline.passed();) {
+    if (tells) state_.progress->raise_alarm(text.substr(0, text.find('\n')));
+    state_.keep_recorder(text);
+    while (tells && !deadline.passed()) {
       state_.progress->receive();
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
   } catch (const std::exception&) {
     // The connection is what fails: the others have deadlines of their own.
   }
+  state_.fail(error);
 }
 
 void CommLoop::say_farewell() {

@@ -33,8 +33,8 @@ std::string what_it_did(const ProgressRecord& record) {
   return text;
 }
 
-std::string line_of(const PeerNews& news, std::uint64_t number) {
-  const char* verdict = is_late(news, number) ? "is late" : "is silent (stopped, or cut off)";
+std::string line_of(const PeerNews& news, int ranks) {
+  const char* verdict = is_silent(news, ranks) ? "is silent (stopped, or cut off)" : "is late";
   if (!news.last)
     return fmt::format("\n  rank {} on {} {}: nothing was heard of it in {:.0f} s", news.rank, news.host,
                        verdict, news.age_seconds);
@@ -59,7 +59,8 @@ std::string late_ranks_text(const ProgressBoard& board, std::uint64_t number, Pr
   std::stable_sort(guilty.begin(), guilty.end(),
                    [](const PeerNews& a, const PeerNews& b) { return submitted_by(a) < submitted_by(b); });
   std::string text;
-  for (std::size_t i = 0; i < std::min(guilty.size(), kMostRanks); ++i) text += line_of(guilty[i], number);
+  for (std::size_t i = 0; i < std::min(guilty.size(), kMostRanks); ++i)
+    text += line_of(guilty[i], board.size());
   if (guilty.size() > kMostRanks)
     text += fmt::format("\n  and {} more of {} ranks", guilty.size() - kMostRanks, board.size());
   return text;
