@@ -127,11 +127,13 @@ bool sums(const Kind& kind, DType wire) {
   return kind.sums_16_bits || (wire != DType::bf16 && wire != DType::f16);
 }
 
+/// One that suits, else one that can: a rank alone needs nobody, but a narrow wire asks for its type.
 const Kind& best_kind(const Situation& situation) {
-  for (const Kind& kind : kKinds)
-    if (sums(kind, situation.options.wire) && kind.suits(situation.topology) &&
-        kind.obstacle(situation).empty())
-      return kind;
+  for (const bool must_suit : {true, false})
+    for (const Kind& kind : kKinds)
+      if (sums(kind, situation.options.wire) && (!must_suit || kind.suits(situation.topology)) &&
+          kind.obstacle(situation).empty())
+        return kind;
   throw make_error(Status::configuration, "no communicator sums {}", name_of(situation.options.wire));
 }
 
