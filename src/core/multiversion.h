@@ -9,3 +9,10 @@
 #else
 #define TRIREME_MULTIVERSION __attribute__((target_clones("default", "avx2", "avx512f")))
 #endif
+
+/// The same for function templates, of which clang cannot make versions.
+#ifdef __clang__
+#define TRIREME_MULTIVERSION_TEMPLATE
+#else
+#define TRIREME_MULTIVERSION_TEMPLATE TRIREME_MULTIVERSION
+#endif

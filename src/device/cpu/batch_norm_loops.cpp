@@ -44,8 +44,8 @@ void for_rows(const ChannelBlocks& layout, std::int64_t piece, std::int64_t bloc
 // The innermost loops. kLanes is the number of lanes if it is known when compiling, else 0.
 
 template <int kLanes>
-TRIREME_MULTIVERSION void add_moments(const float* x, std::int64_t pixels, std::int64_t stride, int lanes,
-                                      double* sum, double* square) {
+TRIREME_MULTIVERSION_TEMPLATE void add_moments(const float* x, std::int64_t pixels, std::int64_t stride,
+                                               int lanes, double* sum, double* square) {
   const int width = kLanes > 0 ? kLanes : lanes;
   double s[kMostLanes], q[kMostLanes];
   for (int l = 0; l < width; ++l) s[l] = sum[l], q[l] = square[l];
@@ -60,9 +60,10 @@ TRIREME_MULTIVERSION void add_moments(const float* x, std::int64_t pixels, std::
 }
 
 template <int kLanes>
-TRIREME_MULTIVERSION void add_gradient_moments(const float* x, const float* dy, const float* relu_output,
-                                               const float* mean, std::int64_t pixels, std::int64_t stride,
-                                               int lanes, double* sum, double* product) {
+TRIREME_MULTIVERSION_TEMPLATE void add_gradient_moments(const float* x, const float* dy,
+                                                        const float* relu_output, const float* mean,
+                                                        std::int64_t pixels, std::int64_t stride, int lanes,
+                                                        double* sum, double* product) {
   const int width = kLanes > 0 ? kLanes : lanes;
   const float* gate = relu_output == nullptr ? dy : relu_output;
   const bool open = relu_output == nullptr;
@@ -79,8 +80,8 @@ TRIREME_MULTIVERSION void add_gradient_moments(const float* x, const float* dy, 
 }
 
 template <int kLanes>
-TRIREME_MULTIVERSION void normalize_row(float* y, const float* x, const NormFactors& f, bool relu,
-                                        std::int64_t pixels, std::int64_t stride, int lanes) {
+TRIREME_MULTIVERSION_TEMPLATE void normalize_row(float* y, const float* x, const NormFactors& f, bool relu,
+                                                 std::int64_t pixels, std::int64_t stride, int lanes) {
   const int width = kLanes > 0 ? kLanes : lanes;
   float mean[kMostLanes], factor[kMostLanes], shift[kMostLanes];
   for (int l = 0; l < width; ++l) mean[l] = f.mean[l], factor[l] = f.factor[l], shift[l] = f.shift[l];
@@ -93,9 +94,9 @@ TRIREME_MULTIVERSION void normalize_row(float* y, const float* x, const NormFact
 }
 
 template <int kLanes>
-TRIREME_MULTIVERSION void input_gradient_row(float* dx, const float* dy, const float* x,
-                                             const float* relu_output, const GradientFactors& f,
-                                             std::int64_t pixels, std::int64_t stride, int lanes) {
+TRIREME_MULTIVERSION_TEMPLATE void input_gradient_row(float* dx, const float* dy, const float* x,
+                                                      const float* relu_output, const GradientFactors& f,
+                                                      std::int64_t pixels, std::int64_t stride, int lanes) {
   const int width = kLanes > 0 ? kLanes : lanes;
   const float* gate = relu_output == nullptr ? dy : relu_output;
   const bool open = relu_output == nullptr;
