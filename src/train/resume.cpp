@@ -41,7 +41,7 @@ void check_resume_fits(const Checkpoint& header, const ResumeFacts& facts, const
   const std::string sync_before = saved_value(saved, "sync-bn").value_or("false");
   if (const std::string sync_now = facts.sync_bn ? "true" : "false"; sync_before != sync_now)
     throw refuse(fmt::format("its --sync-bn is {}, this run's {}", sync_before, sync_now),
-                 fmt::format("use --sync-bn {}", sync_before));
+                 sync_before == "true" ? "use --sync-bn" : "use --no-sync-bn");
   if (header.graph_text != facts.graph_text)
     throw refuse("it holds another network",
                  "use the --model, --image-size, --dropout and data that it was made with");

@@ -40,7 +40,7 @@ class SyncBn(support.Case):
         alone = self.evaluate("synthetic:16x16x3:10:50", "run")
         self.assertEqual(alone, self.evaluate("synthetic:16x16x3:10:50", "run", ranks=3))
         refused = self.train("other", "--resume", "run", ranks=2, status=78)
-        self.assertOneMessage(refused, "its --sync-bn is true, this run's false", "use --sync-bn true")
+        self.assertOneMessage(refused, "its --sync-bn is true, this run's false", "use --sync-bn")
         self.train("run", "--sync-bn", "--resume", "auto", ranks=2)
         self.assertEqual(self.losses("run")[-1], self.losses_of_an_uninterrupted_run()[-1])
 
