@@ -92,7 +92,10 @@ TEST(CommGuard, EndsAProcessThatHangsAfterAnErrorOfMainWithItsStatus) {
   const Ended ended = in_child([] {
     const auto state = state_of(0);
     const CommGuard guard(state, kQuick);
-    state->given_up = Error(Status::io_error, "the disk is gone");
+    {
+      const std::lock_guard lock(state->mutex);
+      state->given_up = Error(Status::io_error, "the disk is gone");
+    }
     for (;;) pause();
   });
   ASSERT_TRUE(WIFEXITED(ended.wait_status));
