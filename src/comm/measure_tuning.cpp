@@ -30,6 +30,7 @@ namespace {
 
 constexpr std::int64_t kKiB = 1024, kMiB = kKiB * kKiB;
 constexpr std::int64_t kLeastSegment = kMiB, kLongestSegment = 32 * kMiB;
+constexpr std::int64_t kLeastSmall = 4 * kKiB;  // so short a row is never worth a ring
 constexpr double kWorthTiming = 4e-3;    // seconds; bandwidth is taken from allgathers that last this long
 constexpr double kTimePerPoint = 10e-3;  // seconds of repetitions of one algorithm at one length
 constexpr int kLeastRounds = 2, kMostRounds = 50;
@@ -136,10 +137,12 @@ std::int64_t choose_segment(const CommTuning& tuning) {
 }
 
 std::int64_t measure_crossover(Bench& bench, std::int64_t segment) {
-  std::int64_t small = 0;
-  for (std::int64_t bytes = 8 * kKiB; bytes <= 2 * kMiB; bytes *= 2) {
-    if (bench.ring_seconds(bytes, segment) < bench.halving_doubling_seconds(bytes)) break;
-    small = bytes;
+  std::int64_t small = kLeastSmall;
+  int ring_wins = 0;  // in a row; a single one may be an accident
+  for (std::int64_t bytes = 2 * kLeastSmall; bytes <= 2 * kMiB && ring_wins < 2; bytes *= 2) {
+    const bool ring_is_faster = bench.ring_seconds(bytes, segment) < bench.halving_doubling_seconds(bytes);
+    ring_wins = ring_is_faster ? ring_wins + 1 : 0;
+    if (!ring_is_faster) small = bytes;
   }
   return small;
 }

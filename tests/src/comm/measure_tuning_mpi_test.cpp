@@ -28,7 +28,7 @@ TEST(MeasureTuning, AllRanksGetTheSameSensibleChoice) {
   EXPECT_TRUE(std::has_single_bit(static_cast<std::uint64_t>(tuning.segment_bytes)));
   EXPECT_GE(tuning.segment_bytes, 1 << 20);
   EXPECT_LE(tuning.segment_bytes, 1 << 25);
-  EXPECT_GE(tuning.small_bytes, 0);
+  EXPECT_GE(tuning.small_bytes, 4096);
   EXPECT_LE(tuning.small_bytes, 1 << 24);
 }
 

@@ -123,7 +123,10 @@ class MpiRingTest : public testing::TestWithParam<CommTuning> {
   const int rank_ = group_.rank(), ranks_ = group_.size();
 };
 
-INSTANTIATE_TEST_SUITE_P(Tunings, MpiRingTest, testing::ValuesIn(kTunings));
+std::string tuning_name(const testing::TestParamInfo<CommTuning>& tested) {
+  return fmt::format("Segment{}Small{}", tested.param.segment_bytes, tested.param.small_bytes);
+}
+INSTANTIATE_TEST_SUITE_P(Tunings, MpiRingTest, testing::ValuesIn(kTunings), tuning_name);
 
 TEST_P(MpiRingTest, AllreduceSumsEveryTypeAtEveryLength) {
   for (const std::int64_t count : kCounts) {
