@@ -28,6 +28,9 @@ class Blocks(support.Case):
     def test_training_guide(self):
         self.run_blocks("docs/training.md", "sh", "bash", "-euo", "pipefail", "-c")
 
+    def test_exchange(self):
+        self.run_blocks("docs/exchange.md", "sh", "bash", "-euo", "pipefail", "-c")
+
     def test_formats(self):
         self.trireme("pack", "pictures/train", "-o", "train.h5")
         self.trireme(
@@ -48,7 +51,7 @@ class Pages(support.Case):
                 self.assertTrue((page.parent / target).exists(), f"{page}: {target}")
 
     def test_files_and_folders_that_are_named_exist(self):
-        pattern = r"`((?:src|data|models|kernels|tests|docs|scripts|cmake)/[\w./-]*|e2e/\w+\.py)`"
+        pattern = r"`((?:src|data|models|kernels|bench|tests|docs|scripts|cmake)/[\w./-]*|e2e/\w+\.py)`"
         for page in documents.PAGES:
             for name in re.findall(pattern, page.read_text()):
                 found = (support.ROOT / name).exists() or (support.ROOT / "tests" / name).exists()
