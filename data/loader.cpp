@@ -70,7 +70,7 @@ struct Loader::Impl {
 Loader::Impl::Impl(const Dataset& dataset, const Sampler& sampler, Transform transform, LoaderOptions options,
                    BufferSource& memory)
     : filler_(dataset, sampler, std::move(transform)),
-      options_(options),
+      options_(std::move(options)),
       chunk_rows_(
           std::clamp<std::int64_t>(options_.rows / (4 * std::max(options_.threads, 1)), 1, kMaxChunkRows)),
       pool_(std::max(options_.pool_batches, 1), filler_.images_shape(options_.rows), memory) {
@@ -220,7 +220,7 @@ void Loader::Impl::finish(const Chunk& chunk, RowError failed) {
 
 Loader::Loader(const Dataset& dataset, const Sampler& sampler, Transform transform, LoaderOptions options,
                BufferSource& memory)
-    : impl_(std::make_unique<Impl>(dataset, sampler, std::move(transform), options, memory)) {}
+    : impl_(std::make_unique<Impl>(dataset, sampler, std::move(transform), std::move(options), memory)) {}
 
 Loader::~Loader() = default;
 

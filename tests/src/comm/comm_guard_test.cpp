@@ -56,9 +56,9 @@ TEST(CommGuard, ANewCollectiveOrARestartBeginsANewWait) {
   add_started(*state, 1);
   const CommGuard guard(state, {1s, 60s, 60s, 60s});
   for (int round = 0; round < 6; ++round) {
-    std::this_thread::sleep_for(300ms);
+    std::this_thread::sleep_for(500ms);
     const std::lock_guard lock(state->mutex);
-    if (round % 2 == 0)
+    if (round < 3)
       ++state->restarts;  // the thread has noticed a suspension
     else
       ++state->active.front().id;
