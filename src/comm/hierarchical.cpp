@@ -104,6 +104,7 @@ std::unique_ptr<Collective> Hierarchical::make_allgather(const Tensor& tensor, c
   const std::int64_t count = tensor.count();
   const auto part = [&](int r) { return element_at(result.data, result.dtype, r * count); };
   std::vector<std::unique_ptr<Collective>> parts;
+  parts.reserve(static_cast<std::size_t>(size()));
   for (int r = 0; r < size(); ++r)
     parts.push_back(
         make_broadcast(r == rank() ? tensor : Tensor{part(r), Shape{count}, result.dtype}, r, description));

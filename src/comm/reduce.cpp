@@ -78,8 +78,12 @@ using Wide = decltype(widen(T{}));
 
 /// to[i] = s0[i] + … + sN-1[i]. `to` may be a source: an element is read before it is written.
 template <typename T, std::size_t N>
-TRIREME_MULTIVERSION void sum_few(T* to, const std::array<const T*, kFew> from, std::int64_t count) {
+TRIREME_MULTIVERSION_TEMPLATE void sum_few(T* to, const std::array<const T*, kFew> from, std::int64_t count) {
+#ifdef __clang__
+#pragma clang loop vectorize(assume_safety)
+#else
 #pragma GCC ivdep
+#endif
   for (std::int64_t i = 0; i < count; ++i) {
     Wide<T> sum = widen(from[0][i]);
     for (std::size_t s = 1; s < N; ++s) sum += widen(from[s][i]);
@@ -88,17 +92,17 @@ TRIREME_MULTIVERSION void sum_few(T* to, const std::array<const T*, kFew> from, 
 }
 
 template <typename T>
-TRIREME_MULTIVERSION void widen_row(Wide<T>* to, const T* from, std::int64_t count) {
+TRIREME_MULTIVERSION_TEMPLATE void widen_row(Wide<T>* to, const T* from, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) to[i] = widen(from[i]);
 }
 
 template <typename T>
-TRIREME_MULTIVERSION void add_row(Wide<T>* to, const T* from, std::int64_t count) {
+TRIREME_MULTIVERSION_TEMPLATE void add_row(Wide<T>* to, const T* from, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) to[i] += widen(from[i]);
 }
 
 template <typename T>
-TRIREME_MULTIVERSION void store_row(T* to, const Wide<T>* from, std::int64_t count) {
+TRIREME_MULTIVERSION_TEMPLATE void store_row(T* to, const Wide<T>* from, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) store(from[i], to[i]);
 }
 
