@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A node whose /dev/shm is too small: real, in a mount namespace of the test's own."""
 import subprocess
-import sys
 import unittest
 
 import support
@@ -21,6 +20,7 @@ def can_mount():
         return False
 
 
+@unittest.skipUnless(can_mount(), "no right to mount a file system in a namespace of its own (unshare --mount)")
 class SmallSharedMemory(support.Case):
     def bench(self, shm_size, comm):
         command = support.command_line(
@@ -42,7 +42,4 @@ class SmallSharedMemory(support.Case):
 
 
 if __name__ == "__main__":
-    if not can_mount():
-        print("skipped: no right to mount a file system in a namespace of its own (unshare --mount)")
-        sys.exit(support.SKIPPED)
-    unittest.main()
+    support.main()
