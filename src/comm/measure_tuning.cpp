@@ -89,7 +89,7 @@ class Bench {
       if (deadline_.passed())
         throw make_error(Status::peer_gone, "waited {:.3g} s for {}", deadline_.seconds_waited(), kWhat)
             .at(collective.awaited())
-            .hint("another rank is gone, stopped or late; --timeout allows longer waits");
+            .hint("another rank is gone, stopped or late; --startup-timeout allows longer waits");
     }
   }
 

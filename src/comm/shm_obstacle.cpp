@@ -31,8 +31,10 @@ std::string host_name() {
 /// where MPICH and its relatives have theirs.
 std::string window_folder() {
   std::string folder = "/dev/shm";
-  int provided = 0;
-  if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS) return folder;
+  // Open MPI 4 takes the level given here for that of the whole process: ask for the one that it has.
+  int level = MPI_THREAD_SINGLE, provided = 0;
+  if (MPI_Query_thread(&level) != MPI_SUCCESS || MPI_T_init_thread(level, &provided) != MPI_SUCCESS)
+    return folder;
   int index = 0, count = 0;
   MPI_T_cvar_handle handle = MPI_T_CVAR_HANDLE_NULL;
   if (MPI_T_cvar_get_index("osc_sm_backing_directory", &index) == MPI_SUCCESS &&

@@ -177,6 +177,9 @@ TEST(SharedMemoryEnd, ARankThatDoesNotComeIsNamedAndTheEndDoesNotHang) {
 TEST(SharedMemoryObstacle, IsNothingHereAndTheSameFiguresOnAllRanksWhereTheWindowIsTooLarge) {
   const Group group = all_ranks();
   EXPECT_EQ(shared_memory_obstacle(group, 1000), "");
+  int level = -1;
+  MPI_Query_thread(&level);
+  EXPECT_GE(level, MPI_THREAD_SERIALIZED) << "asking changed the process's thread level";
   const std::string text = shared_memory_obstacle(group, std::size_t{1} << 50);
   EXPECT_THAT(text, HasSubstr("free"));
   EXPECT_THAT(text, HasSubstr(fmt::format("are needed for {} ranks", group.size())));
