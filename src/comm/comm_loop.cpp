@@ -18,8 +18,9 @@ namespace {
 using Clock = Deadline::Clock;
 
 constexpr std::chrono::milliseconds kExchangeInterval{200};
-constexpr std::chrono::seconds kStopTimeout{4};  // for what is in flight, and the other ranks' farewell
-constexpr std::chrono::seconds kAlarmTime{1};    // for an alarm to leave, and to be acted upon elsewhere
+constexpr std::chrono::seconds kStopTimeout{4};       // for what is in flight, and the other ranks' farewell
+constexpr std::chrono::microseconds kIdleRound{100};  // a round that only looks is shorter
+constexpr std::chrono::seconds kAlarmTime{1};         // for an alarm to leave, and to be acted upon elsewhere
 
 Error wrapped(const std::exception& cause, const Collective& collective) {
   if (const auto* error = dynamic_cast<const Error*>(&cause)) return Error(*error).at(collective.describe());
@@ -114,12 +115,14 @@ void CommLoop::poll() {
     const Clock::time_point now = Clock::now();
     if (stop_ && stop_->passed(now)) return;
     exchange(now);
-    if (step_all(now)) {
-      retire_complete();
-      backoff.restart(now);
-    } else {
-      backoff.pause(now, state_.waiters > 0);
-    }
+    const bool some_completed = step_all(now);
+    if (some_completed) retire_complete();
+    // A round that took long has added or copied something, and there may be more of it.
+    const Clock::time_point after = Clock::now();
+    if (some_completed || after - now > kIdleRound)
+      backoff.restart(after);
+    else
+      backoff.pause(after, state_.waiters > 0);
   }
 }
 

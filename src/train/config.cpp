@@ -158,6 +158,10 @@ Rows machine_settings() {
       setting("comm", &C::comm, comm_choice(), "auto",
               "what sums gradients over the ranks: " + list_of(comm_choice())),
       setting(
+          "tuning", &C::tuning, Text{"measure|FILE"}, "measure",
+          "what --comm is tuned by; FILE: the tuning.json of another run, whose sums then have the same bits")
+          .per_rank(),
+      setting(
           "wire", &C::wire, wire_choice(), "fp32",
           "what gradients travel as; bf16 and fp16 halve the traffic and send what rounding leaves over in "
           "later steps"),

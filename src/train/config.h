@@ -46,8 +46,9 @@ struct TrainConfig {
   bool memory_report = false;
   // machine
   std::string device, comm;
-  std::string wire;  ///< what gradients travel as: a name of wire_names()
-  int threads = 0;   ///< 0: by the rule of cores.h
+  std::string tuning;  ///< "measure" or a run's tuning.json
+  std::string wire;    ///< what gradients travel as: a name of wire_names()
+  int threads = 0;     ///< 0: by the rule of cores.h
   double bucket_mb = 0;
   double timeout_seconds = 0, startup_timeout_seconds = 0, staging_timeout_seconds = 0;
   double evaluation_timeout_seconds = 0, saving_timeout_seconds = 0;

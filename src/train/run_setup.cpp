@@ -12,6 +12,7 @@ namespace {
 
 using Timeout = std::chrono::duration<double>;
 
+constexpr const char* kMeasure = "measure";  // --tuning
 constexpr const char* kSettingsFact = "the settings";
 
 BatchPlan plan_batches(const TrainConfig& config, const World& world, std::int64_t num_samples) {
@@ -43,6 +44,14 @@ std::optional<LoadedCheckpoint> share_resumed(const TrainConfig& config, const W
   const std::size_t end_of_path = text.find('\n');
   return LoadedCheckpoint{text.substr(0, end_of_path),
                           parse_checkpoint_header(std::string_view(text).substr(end_of_path + 1))};
+}
+
+/// Rank 0 reads --tuning FILE for all.
+std::optional<RunTuning> share_tuning(const TrainConfig& config, const World& world, Timeout timeout) {
+  if (config.tuning == kMeasure) return std::nullopt;
+  std::string text;
+  if (world.rank() == 0) text = run_tuning_text(read_run_tuning(config.tuning));
+  return parse_run_tuning(world.all().broadcast_text(text, 0, timeout, "rank 0 to read --tuning"));
 }
 
 StartFacts start_facts(const TrainConfig& config, const RunSetup& setup) {
@@ -94,6 +103,7 @@ RunSetup set_up_run(const TrainConfig& config, const World& world) {
   setup.schedule = make_schedule(config, setup.batches.steps_per_epoch());
   setup.last_step = setup.schedule.total_steps;
   if (config.steps > 0) setup.last_step = std::min(setup.last_step, config.steps);
+  setup.tuning = share_tuning(config, world, timeout);
   setup.resumed = share_resumed(config, world, timeout);
   if (setup.resumed) {
     check_resume_fits(setup.resumed->state,

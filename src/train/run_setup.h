@@ -10,6 +10,7 @@
 #include "src/graph/flat_layout.h"
 #include "src/train/batch_plan.h"
 #include "src/train/resume.h"
+#include "src/train/run_tuning.h"
 #include "src/train/start_up.h"
 
 namespace trireme {
@@ -25,6 +26,7 @@ struct RunSetup {
   BatchPlan batches;
   LearningRateSchedule schedule;
   std::int64_t last_step = 0;               ///< the run ends after this many steps
+  std::optional<RunTuning> tuning;          ///< of --tuning FILE
   std::optional<LoadedCheckpoint> resumed;  ///< tensors are there on rank 0 only
   std::string settings_changed;             ///< settings_changed_since the checkpoint
   std::string residuals_on_resume;          ///< what becomes of the checkpoint's residuals, for people

@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "src/core/error.h"
+#include "src/io/atomic_file.h"
+#include "src/io/path.h"
 
 namespace trireme {
 
@@ -22,6 +24,15 @@ RunTuning parse_run_tuning(std::string_view text) {
     return {object.at("comm"), object.at("topology"), parse_tuning(object.at("messages").dump())};
   } catch (const json::exception& error) {
     throw make_error(Status::bad_data, "not the tuning of a run: {}", error.what());
+  }
+}
+
+RunTuning read_run_tuning(const std::string& path) {
+  if (!path_exists(path)) throw make_error(Status::input_missing, "no such file").at(path).at("--tuning");
+  try {
+    return parse_run_tuning(read_text(path));
+  } catch (const Error& error) {
+    throw Error(error).at(path).at("--tuning");
   }
 }
 

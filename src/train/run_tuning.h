@@ -22,5 +22,7 @@ struct RunTuning {
 std::string run_tuning_text(const RunTuning& tuning);
 /// Error (65) on anything that is not such an object.
 RunTuning parse_run_tuning(std::string_view text);
+/// 66 if there is no such file, 65 if it holds something else.
+RunTuning read_run_tuning(const std::string& path);
 
 }  // namespace trireme

@@ -19,12 +19,13 @@ bool is_narrow(const TrainConfig& config) {
   return wire_type(config.wire) != DType::f32;
 }
 
-CommunicatorOptions communicator_options(const TrainConfig& config, const Graph& graph,
+CommunicatorOptions communicator_options(const TrainConfig& config, const RunSetup& setup,
                                          const FlatLayout& layout) {
   CommunicatorOptions options{config.comm};
+  if (setup.tuning) options.tuning = setup.tuning->messages;
   options.wire = wire_type(config.wire);
   // What ranks may read from each other: the gradients, or what a narrow wire makes of them.
-  options.window_bytes = is_narrow(config) ? narrow_wire_bytes(graph, layout) : layout.bytes();
+  options.window_bytes = is_narrow(config) ? narrow_wire_bytes(setup.graph, layout) : layout.bytes();
   return options;
 }
 
@@ -77,8 +78,8 @@ Trainer::Trainer(const TrainConfig& config, const World& world, const CoreBindin
       copy_stream_(device_->make_stream()),
       copied_(device_->make_event()),
       layout_(setup.graph),
-      communication_(communicator_options(config, setup.graph, layout_), world.all(), startup_limit(config),
-                     cores, config.sync_bn, resumed_tuning(setup)),
+      communication_(communicator_options(config, setup, layout_), world.all(), startup_limit(config), cores,
+                     config.sync_bn, resumed_tuning(setup)),
       group_sum_(make_group_sum(communication_, *stream_)),
       programs_(setup.graph, layout_, *device_, gradient_memory(config, *communication_.gradients, *device_),
                 program_options(config, setup, group_sum_.get())),

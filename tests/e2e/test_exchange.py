@@ -47,6 +47,20 @@ class Exchange(support.Case):
             for comm in COMMUNICATORS:
                 self.assertSameLosses(self.train("lenet", comm, ranks), alone)
 
+    def test_tuned_as_another_run_the_sums_have_the_same_bits(self):
+        run = self.train("lenet", "ring", 3)
+        tuned = self.train("lenet", "ring", 3, "--tuning", f"{run}/tuning.json")
+        self.assertEqual((self.folder / tuned / "tuning.json").read_text(), (self.folder / run / "tuning.json").read_text())
+        self.assertEqual(self.digest(tuned), self.digest(run))
+
+    def test_a_tuning_that_is_none_is_refused_by_name(self):
+        (self.folder / "odd.json").write_text("{}")
+        for path, status, words in (("odd.json", 65, "not the tuning of a run"), ("none.json", 66, "no such file")):
+            result = self.trireme(
+                "train", "--data", "data.h5", "--model", "lenet", "--tuning", path, "-o", "odd", ranks=2, status=status
+            )
+            self.assertOneMessage(result, words, path, "--tuning")
+
     def test_the_size_of_buckets_does_not_change_two_ranks_bits(self):
         digests = {self.digest(self.train("lenet", "ring", 2, *more)) for more in ((), ("--bucket-mb", 0.01))}
         self.assertEqual(len(digests), 1)
