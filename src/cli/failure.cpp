@@ -21,10 +21,12 @@ std::string host_name() {
 
 // Launchers end the whole job when one process fails: the others give rank 0 the time to say why, and its
 // launcher the time to end them. mpirun needs about three seconds for that. Rank 1 speaks next, because it
-// knows as much of the other ranks as rank 0 does.
-void let_rank_zero_speak_first(int rank) {
+// knows as much of the other ranks as rank 0 does. Whoever has the error from another rank leaves the message
+// to that one.
+void let_others_speak_first(int rank, bool is_met_elsewhere) {
   constexpr std::chrono::seconds kRankOne(5), kOthers(8);
-  if (rank != 0) std::this_thread::sleep_for(rank == 1 ? kRankOne : kOthers);
+  if (rank == 0 && !is_met_elsewhere) return;
+  std::this_thread::sleep_for(rank == 1 && !is_met_elsewhere ? kRankOne : kOthers);
 }
 
 void say(const Failure& failure, int rank, const std::string& host) {
@@ -41,18 +43,18 @@ Failure current_failure() {
   try {
     throw;
   } catch (const Error& error) {
-    return {error.status(), error.what()};
+    return {error.status(), error.what(), error.is_met_elsewhere()};
   } catch (const std::bad_alloc&) {
-    return {Status::internal, "out of memory\n  hint: a smaller batch or --accumulate needs less"};
+    return {Status::internal, "out of memory\n  hint: a smaller batch or --accumulate needs less", false};
   } catch (const std::exception& error) {
-    return {Status::internal, fmt::format("internal error: {}", error.what())};
+    return {Status::internal, fmt::format("internal error: {}", error.what()), false};
   } catch (...) {
-    return {Status::internal, "internal error: unknown exception"};
+    return {Status::internal, "internal error: unknown exception", false};
   }
 }
 
 void report_failure(const Failure& failure, const LaunchFacts& launch) {
-  let_rank_zero_speak_first(launch.rank);
+  let_others_speak_first(launch.rank, failure.is_met_elsewhere);
   say(failure, launch.rank, host_name());
 }
 
@@ -65,7 +67,7 @@ Status run_with_world(const Invocation& invocation, const std::function<Status(W
     const Failure failure = current_failure();
     // Processes that a foreign launcher started, each alone in its world, are told apart by what it says.
     const int rank = world.size() > 1 ? world.rank() : invocation.launch.rank;
-    let_rank_zero_speak_first(rank);
+    let_others_speak_first(rank, failure.is_met_elsewhere);
     say(failure, rank, world.host());
     world.abort(failure.status);
   }

@@ -13,6 +13,7 @@ namespace trireme {
 struct Failure {
   Status status = Status::internal;
   std::string message;
+  bool is_met_elsewhere = false;  ///< another rank tells it
 };
 
 /// What the exception that is being handled means: an Error says it itself, everything else is 70. Call in a

@@ -65,7 +65,7 @@ void CommGuard::end_process_if_main_hangs() {
     if (!error) return;
     if (!for_main_ || (state_->failure && !is_failure_)) {
       is_failure_ = state_->failure.has_value();
-      const bool others = is_failure_ && state_->rank() != 0;
+      const bool others = is_failure_ && (state_->rank() != 0 || error->is_met_elsewhere());
       for_main_.emplace((is_failure_ ? patience_.main : patience_.unwinding) +
                         (others ? patience_.other_ranks : std::chrono::duration<double>(0)));
     }

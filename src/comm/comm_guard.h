@@ -26,8 +26,8 @@ class CommGuard {
   struct Patience {
     /// Beyond a collective's deadline, for the thread to notice.
     std::chrono::duration<double> thread{3};
-    /// Beyond a failure of the collectives, for main to end the process. Ranks other than 0 give it more
-    /// time: there, main itself waits before it speaks.
+    /// Beyond a failure of the collectives, for main to end the process. Ranks other than 0, and those that
+    /// leave the message to another rank, give it more time: there, main itself waits before it speaks.
     std::chrono::duration<double> main{7}, other_ranks{5};
     /// Beyond an error that main has met by itself: it lets collectives end that still use its memory.
     std::chrono::duration<double> unwinding{16};

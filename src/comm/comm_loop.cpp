@@ -164,7 +164,8 @@ void CommLoop::exchange(Clock::time_point now) {
   if (const auto alarm = state_.progress->receive()) {
     alarmed_ = true;
     throw make_error(Status::peer_gone, "rank {} on {} has ended the run: {}", alarm->rank,
-                     state_.progress->board().host(alarm->rank), alarm->text);
+                     state_.progress->board().host(alarm->rank), alarm->text)
+        .met_elsewhere();
   }
   if (now < next_record_) return;
   next_record_ = now + std::chrono::duration_cast<Clock::duration>(state_.progress->interval());
@@ -174,9 +175,11 @@ void CommLoop::exchange(Clock::time_point now) {
 Error CommLoop::stalled(const CommEntry& entry, Clock::time_point now) const {
   std::string text =
       fmt::format("waited {:g} s for {}", entry.limit.timeout.count(), entry.collective->describe());
-  if (const std::string awaited = entry.collective->awaited(); !awaited.empty())
+  const std::string late = state_.board() != nullptr ? late_ranks_text(*state_.board(), entry.id, now) : "";
+  // What an algorithm waits for may be a neighbour that waits itself: it is told where nobody knows better.
+  if (const std::string awaited = entry.collective->awaited(); !awaited.empty() && late.empty())
     text += fmt::format("; {} did not come", awaited);
-  if (state_.board() != nullptr) text += late_ranks_text(*state_.board(), entry.id, now);
+  text += late;
   return Error(Status::peer_gone, text)
       .hint(
           fmt::format("another rank is gone, stopped or late; {} allows longer waits", entry.limit.setting));

@@ -13,8 +13,10 @@
 namespace trireme {
 namespace {
 
-// Launchers end the whole job when rank 0 ends: then only rank 0 has spoken.
-constexpr std::chrono::seconds kRankZeroFirst{5};
+// Launchers end the whole job when one rank ends: then only that one has spoken.
+std::chrono::seconds time_for_lower_ranks(int rank) {
+  return std::chrono::seconds(rank == 1 ? 5 : 8);
+}
 
 std::string host_name() {
   char name[256] = "";
@@ -42,7 +44,7 @@ bool Watchdog::is_over_within(std::chrono::duration<double> time) {
 
 void Watchdog::watch() {
   if (is_over_within(wait_.timeout)) return;
-  if (wait_.rank != 0 && is_over_within(kRankZeroFirst)) return;
+  if (wait_.rank != 0 && is_over_within(time_for_lower_ranks(wait_.rank))) return;
   bite();
 }
 

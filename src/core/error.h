@@ -44,6 +44,13 @@ class Error : public std::exception {
     return std::move(*this);
   }
 
+  /// Another rank has met it first and tells it, so this one need not.
+  Error&& met_elsewhere() && {
+    is_met_elsewhere_ = true;
+    return std::move(*this);
+  }
+
+  bool is_met_elsewhere() const { return is_met_elsewhere_; }
   Status status() const { return status_; }
   const char* what() const noexcept override { return whole_.c_str(); }
 
@@ -52,6 +59,7 @@ class Error : public std::exception {
 
   Status status_;
   std::string message_, place_, hint_, whole_;
+  bool is_met_elsewhere_ = false;
 };
 
 /// An Error whose message is built with fmt.

@@ -19,14 +19,11 @@ SampleRange BatchPlan::step(std::int64_t step_in_epoch) const {
 }
 
 SampleRange BatchPlan::micro_batch(std::int64_t step_in_epoch, std::int64_t part) const {
-  return share_of(share_of(step(step_in_epoch), rank, ranks), part, accumulate);
+  return share_of(share_of(step(step_in_epoch), part, accumulate), rank, ranks);
 }
 
 std::int64_t BatchPlan::micro_batch_samples(std::int64_t step_in_epoch, std::int64_t part) const {
-  std::int64_t samples = 0;
-  for (std::int64_t of = 0; of < ranks; ++of)
-    samples += share_of(share_of(step(step_in_epoch), of, ranks), part, accumulate).size();
-  return samples;
+  return share_of(step(step_in_epoch), part, accumulate).size();
 }
 
 std::vector<std::int64_t> BatchPlan::distinct_rows() const {

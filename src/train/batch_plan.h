@@ -8,8 +8,9 @@
 
 namespace trireme {
 
-/// Which positions of an epoch's order one rank computes: step b takes [bG, (b+1)G), the rank a contiguous
-/// share of that, and with accumulation the share is cut again into micro-batches.
+/// Which positions of an epoch's order one rank computes: step b takes [bG, (b+1)G), with accumulation in
+/// micro-batches one after the other, and of each the rank has a contiguous share. So what is summed
+/// together, such as the statistics of a synchronised batch norm, does not depend on the number of ranks.
 struct BatchPlan {
   std::int64_t num_samples = 0, global_batch = 0;
   std::int64_t rank = 0, ranks = 1;

@@ -6,16 +6,29 @@
 
 #include "src/comm/mpi_progress.h"
 #include "src/comm/scalar_record.h"
+#include "src/comm/watchdog.h"
 #include "src/core/error.h"
 #include "src/core/hash.h"
 
 namespace trireme {
 
+namespace {
+
+/// Making communicators calls MPI in ways that cannot be given a deadline.
+Watchdog::Wait making_of_communicators(const Group& group, const WaitLimit& limit) {
+  return {"all ranks to make their communicators",
+          fmt::format("a rank is stopped or has lost its connection; {} allows longer waits", limit.setting),
+          group.rank(), limit.timeout};
+}
+
+}  // namespace
+
 Communication::Communication(CommunicatorOptions options, const Group& group, const WaitLimit& limit,
                              const CoreBinding& cores, bool sums_in_passes,
-                             const std::optional<RunTuning>& resumed)
-    : choice(choose_communicator(options, group, limit.timeout)),
-      tuning{choice.kind, choice.topology.text(), options.tuning} {
+                             const std::optional<RunTuning>& resumed) {
+  const Watchdog watchdog(making_of_communicators(group, limit));
+  choice = choose_communicator(options, group, limit.timeout);
+  tuning = {choice.kind, choice.topology.text(), options.tuning};
   const CoreBinding::HelperScope on_helper_cores(cores);
   if (choice.uses_tuning && group.size() > 1) {
     if (resumed && resumed->topology == tuning.topology) tuning.messages = resumed->messages;

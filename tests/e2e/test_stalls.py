@@ -44,7 +44,7 @@ class Stalls(support.Case):
     def communicators(self):
         """Those of the program that are algorithms of their own."""
         line = re.search(r"--comm .*?(?=\n *--)", self.trireme("help", "train").stdout, re.DOTALL).group()
-        return [name for name in ("mpi", "ring", "shm") if re.search(rf"\b{name}\b", line)]
+        return [name for name in ("mpi", "ring", "shm", "hierarchical") if re.search(rf"\b{name}\b", line)]
 
 
 class StoppedRank(Stalls):
@@ -93,6 +93,26 @@ class StoppedRank(Stalls):
                 if number > 0:
                     (self.folder / "run").rename(self.folder / f"before-{comm}")
                 self.check(2, 1, "--comm", comm)
+
+
+class StoppedInStartUp(Stalls):
+    def test_a_rank_stopped_at_any_moment_is_waited_for_until_the_timeout(self):
+        for number, comm in enumerate(("auto", "ring", "hierarchical", "auto")):
+            moment = random.uniform(0, 0.6)
+            with self.subTest(comm=comm, moment=moment):
+                limits = [f"--{name}" for name in ("timeout", "startup-timeout", "evaluation-timeout", "saving-timeout")]
+                process = self.start(
+                    "train", *NETWORK, "--comm", comm, "-o", f"run-{number}",
+                    *(word for limit in limits for word in (limit, "4s")), ranks=3,
+                )
+                pids = self.pids_by_rank(process, 3)
+                time.sleep(moment)
+                os.kill(pids[number % 3], signal.SIGSTOP)
+                begin = time.monotonic()
+                status, output = self.finish(process)
+                self.assertEqual(status, 69, output)
+                self.assertAllEnd(pids, begin, 4 + LATER)
+                self.assertRegex(output, r"waited [0-9.]+ s for ", output)
 
 
 class SuspendedJob(Stalls):

@@ -16,22 +16,23 @@ struct Case {
 
 class EveryPlan : public testing::TestWithParam<Case> {};
 
-// All ranks' micro-batches of a step, one after the other, are the step's positions in order.
+// The micro-batches of a step, one after the other and each over all ranks, are the step's positions in
+// order.
 TEST_P(EveryPlan, CutsEachStepWithoutGapsOrOverlaps) {
   const Case c = GetParam();
   std::int64_t next = 0;
   BatchPlan plan{c.samples, c.global_batch, 0, c.ranks, c.accumulate, c.keep_last};
   for (std::int64_t step = 0; step < plan.steps_per_epoch(); ++step) {
     EXPECT_EQ(plan.step(step).begin, next);
-    for (plan.rank = 0; plan.rank < c.ranks; ++plan.rank) {
-      const std::vector<std::int64_t> rows = plan.distinct_rows();
-      for (std::int64_t part = 0; part < c.accumulate; ++part) {
+    for (std::int64_t part = 0; part < c.accumulate; ++part) {
+      for (plan.rank = 0; plan.rank < c.ranks; ++plan.rank) {
+        const std::vector<std::int64_t> rows = plan.distinct_rows();
         const SampleRange range = plan.micro_batch(step, part);
         EXPECT_EQ(range.begin, next);
         next = range.end;
         EXPECT_EQ(std::count(rows.begin(), rows.end(), BatchPlan::rows_of(range)), 1);
+        EXPECT_TRUE(std::is_sorted(rows.rbegin(), rows.rend()));
       }
-      EXPECT_TRUE(std::is_sorted(rows.rbegin(), rows.rend()));
     }
     EXPECT_EQ(plan.step(step).end, next);
   }
@@ -59,6 +60,16 @@ TEST(BatchPlan, CountsAMicroBatchOverAllRanks) {
       all += expected;
     }
     EXPECT_EQ(all, plan.step(step).size());
+  }
+}
+
+TEST(BatchPlan, WhatIsInAMicroBatchDoesNotDependOnTheNumberOfRanks) {
+  for (const std::int64_t ranks : {1, 2, 5}) {
+    const BatchPlan first{24, 12, 0, ranks, 3, false}, last{24, 12, ranks - 1, ranks, 3, false};
+    for (std::int64_t part = 0; part < 3; ++part) {
+      EXPECT_EQ(first.micro_batch(1, part).begin, 12 + 4 * part);
+      EXPECT_EQ(last.micro_batch(1, part).end, 16 + 4 * part);
+    }
   }
 }
 
