@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <cstddef>
 #include <string_view>
 
 namespace trireme {
@@ -16,8 +16,8 @@ class FixedText {
   FixedText(std::string_view text) { *this = text; }  // NOLINT(google-explicit-constructor)
   FixedText& operator=(std::string_view text) {
     const std::size_t length = std::min(text.size(), Capacity);
-    std::memcpy(bytes_.data(), text.data(), length);
-    std::memset(bytes_.data() + length, 0, Capacity - length);
+    std::copy_n(text.begin(), length, bytes_.begin());
+    std::fill(bytes_.begin() + length, bytes_.end(), '\0');
     return *this;
   }
   std::string_view view() const {
