@@ -28,8 +28,9 @@ class Communicator : public BufferSource {
 
   /// One line for people: what it is and why it was chosen.
   virtual std::string description() const = 0;
-  /// Types that allreduce and reduce_scatter take: f32, f64 and i64, and bf16 and f16 where the sum is
-  /// accumulated in fp32 and rounded once.
+  /// Types that allreduce and reduce_scatter take: f32, f64 and i64, and bf16 and f16 where sums are
+  /// accumulated in fp32. Those are rounded when the result is stored, and where the algorithm has stages
+  /// with messages between them, once for those.
   virtual bool can_sum(DType type) const = 0;
 
   /// In place: every rank's tensor becomes the sum of all. `what` names it in messages.

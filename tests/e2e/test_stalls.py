@@ -55,6 +55,7 @@ class StoppedRank(Stalls):
         status, output = self.finish(process)
         self.assertEqual(status, 69, output)
         self.assertAllEnd(pids, begin, TIMEOUT + LATER)
+        self.assertEqual(output.count("trireme: error:"), 1, output)
         self.assertIn(f"waited {TIMEOUT} s for ", output)
         late = re.search(rf"rank {victim} on {socket.gethostname()} is (late|silent).*", output)
         self.assertIsNotNone(late, output)
