@@ -67,6 +67,24 @@ void expect_batch_norm(const OpResult& actual, const OpResult& expected) {
                  "gradient of parameter " + std::to_string(p));
 }
 
+void expect_works_in_place(Device& device, OpCase op_case) {
+  const OpResult apart = run_op(device, op_case);
+  op_case.in_place = true;
+  expect_same_bits(run_op(device, op_case), apart, "in place");
+}
+
+void expect_accumulates(Device& device, OpCase op_case) {
+  const OpResult written = run_op(device, op_case);
+  for (std::uint32_t p = 0; p < 4; ++p)
+    op_case.prior_gradients.push_back(random_values<float>(std::ssize(written.parameter_grads[p]), 20 + p));
+  const OpResult added = run_op(device, op_case);
+  for (std::size_t p = 0; p < 4; ++p) {
+    std::vector<float> expected = written.parameter_grads[p];
+    for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += op_case.prior_gradients[p][i];
+    EXPECT_EQ(added.parameter_grads[p], expected) << "parameter " << p;
+  }
+}
+
 std::vector<Shape> batch_norm_shapes() {
   std::vector<Shape> all;
   for (std::int64_t channels : {1, 3, 5, 16, 17, 32})

@@ -11,7 +11,6 @@ namespace {
 using testing::Arrangement;
 using testing::OpCase;
 using testing::OpResult;
-using testing::random_values;
 using testing::run_op;
 
 OpCase make_case(const Shape& shape, bool relu, Arrangement arrangement) {
@@ -49,25 +48,13 @@ TEST(CpuBatchNorm, AgreesWithFiniteDifferences) {
 
 TEST(CpuBatchNorm, BackwardWorksInPlace) {
   const auto device = make_cpu_device({2});
-  for (const bool relu : {false, true}) {
-    OpCase c = make_case({3, 9, 8, 17}, relu, Arrangement::preferred);
-    const OpResult apart = run_op(*device, c);
-    c.in_place = true;
-    testing::expect_same_bits(run_op(*device, c), apart, "in place");
-  }
+  for (const bool relu : {false, true})
+    testing::expect_works_in_place(*device, make_case({3, 9, 8, 17}, relu, Arrangement::preferred));
 }
 
 TEST(CpuBatchNorm, AccumulatesGradientsAndStatistics) {
   const auto device = make_cpu_device({1});
-  OpCase c = make_case({2, 5, 5, 17}, true, Arrangement::preferred);
-  const OpResult written = run_op(*device, c);
-  for (std::uint32_t p = 0; p < 4; ++p) c.prior_gradients.push_back(random_values<float>(17, 20 + p));
-  const OpResult added = run_op(*device, c);
-  for (std::size_t p = 0; p < 4; ++p) {
-    std::vector<float> expected = written.parameter_grads[p];
-    for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += c.prior_gradients[p][i];
-    EXPECT_EQ(added.parameter_grads[p], expected) << "parameter " << p;
-  }
+  testing::expect_accumulates(*device, make_case({2, 5, 5, 17}, true, Arrangement::preferred));
 }
 
 TEST(CpuBatchNorm, GivesParameterGradientsWhereTheInputWantsNone) {

@@ -128,25 +128,13 @@ TEST(CpuSyncBatchNorm, AgreesWithFiniteDifferencesThroughOtherRanks) {
 
 TEST(CpuSyncBatchNorm, BackwardWorksInPlace) {
   const auto device = make_cpu_device({2});
-  for (const bool relu : {false, true}) {
-    OpCase c = whole_case({3, 9, 8, 17}, relu, Arrangement::preferred);
-    const OpResult apart = run_op(*device, c);
-    c.in_place = true;
-    expect_same_bits(run_op(*device, c), apart, "in place");
-  }
+  for (const bool relu : {false, true})
+    expect_works_in_place(*device, whole_case({3, 9, 8, 17}, relu, Arrangement::preferred));
 }
 
 TEST(CpuSyncBatchNorm, AccumulatesGradientsAndStatistics) {
   const auto device = make_cpu_device({1});
-  OpCase c = whole_case({2, 5, 5, 17}, true, Arrangement::preferred);
-  const OpResult written = run_op(*device, c);
-  for (std::uint32_t p = 0; p < 4; ++p) c.prior_gradients.push_back(random_values<float>(17, 20 + p));
-  const OpResult added = run_op(*device, c);
-  for (std::size_t p = 0; p < 4; ++p) {
-    std::vector<float> expected = written.parameter_grads[p];
-    for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += c.prior_gradients[p][i];
-    EXPECT_EQ(added.parameter_grads[p], expected) << "parameter " << p;
-  }
+  expect_accumulates(*device, whole_case({2, 5, 5, 17}, true, Arrangement::preferred));
 }
 
 TEST(CpuSyncBatchNorm, GivesParameterGradientsWhereTheInputWantsNone) {
