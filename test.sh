@@ -70,6 +70,8 @@ passed=0
 failed=0
 skipped=0
 broken=()
+failures=$(mktemp)
+trap 'rm -f "$failures"' EXIT
 presets=(release)
 if [ "$all" = yes ]; then presets+=(asan tsan); fi
 jobs=$(nproc)
@@ -88,7 +90,7 @@ for preset in "${presets[@]}"; do
   read -r -a selection <<<"$(ctest_options "$preset")"
   ctest --test-dir "build/$preset" -j "$jobs" --output-on-failure --timeout 600 -R "$filter" \
     --output-junit test-report.xml "${selection[@]}"
-  read -r ran_well ran_badly left_out < <(scripts/test_report.py "build/$preset")
+  read -r ran_well ran_badly left_out < <(scripts/test_report.py "build/$preset" "$failures")
   passed=$((passed + ran_well))
   failed=$((failed + ran_badly))
   skipped=$((skipped + left_out))
@@ -96,6 +98,7 @@ for preset in "${presets[@]}"; do
   echo "== $preset: $ran_well passed, $ran_badly failed, $left_out skipped in $((SECONDS - begin)) s"
 done
 
+cat "$failures" >&2
 for what in "${broken[@]}"; do echo "test.sh: $what" >&2; done
 failed=$((failed + ${#broken[@]}))
 closing="$passed passed, $failed failed"
