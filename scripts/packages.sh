@@ -9,7 +9,7 @@ packages_build="g++ cmake ninja-build pkg-config libopenmpi-dev libhdf5-dev libb
   libjpeg62-turbo-dev libpng-dev libhwloc-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libxxhash-dev zlib1g-dev"
 packages_run="openmpi-bin"
 packages_demo="dataset-fashion-mnist"
-packages_test="ccache libgtest-dev libgmock-dev python3 python3-h5py python3-numpy python3-pil clang-format clang-tidy
+packages_test="ccache libboost-context-dev libbenchmark-dev libgtest-dev libgmock-dev python3 python3-h5py python3-numpy python3-pil clang-format clang-tidy
   shellcheck procps xz-utils iproute2 openssh-client openssh-server"
 }
 

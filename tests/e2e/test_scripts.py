@@ -8,7 +8,7 @@ PROJECT = """cmake_minimum_required(VERSION 3.25)
 project(sample NONE)
 enable_testing()
 add_test(NAME good COMMAND true)
-add_test(NAME bad.one COMMAND false)
+add_test(NAME bad.one COMMAND sh -c "echo what bad.one printed; exit 1")
 add_test(NAME missing COMMAND nowhere)
 add_test(NAME skipped COMMAND sh -c "exit 77")
 set_tests_properties(skipped PROPERTIES SKIP_RETURN_CODE 77)
@@ -64,15 +64,18 @@ class Report(support.Case):
         (self.folder / "CMakeLists.txt").write_text(PROJECT)
         self.execute(["cmake", "-G", "Ninja", "-B", "build", "."])
         self.execute(["ctest", "--test-dir", "build", "--output-junit", "test-report.xml"], status=8)
-        result = self.execute([str(support.ROOT / "scripts/test_report.py"), "build"])
+        result = self.execute([str(support.ROOT / "scripts/test_report.py"), "build", "failures"])
         self.assertEqual(result.stdout, "1 2 1\n")
         self.assertIn(r"rerun: ctest --test-dir build --output-on-failure -R '^bad\.one$'", result.stderr)
         self.assertIn("skipped: skipped", result.stderr)
+        failures = (self.folder / "failures").read_text()
+        self.assertIn("failed: bad.one\nwhat bad.one printed\nrerun: ctest", failures)
         self.execute(["ctest", "--test-dir", "build", "-R", r"^bad\.one$"], status=8)
 
     def test_no_report_is_no_test(self):
         (self.folder / "build").mkdir()
-        self.assertEqual(self.execute([str(support.ROOT / "scripts/test_report.py"), "build"]).stdout, "0 0 0\n")
+        self.assertEqual(self.execute([str(support.ROOT / "scripts/test_report.py"), "build", "failures"]).stdout,
+                         "0 0 0\n")
 
 
 if __name__ == "__main__":
