@@ -74,6 +74,8 @@ if(NOT TRIREME_CUDA STREQUAL OFF)
   find_package(CUDAToolkit 12.5 QUIET)
   if(CUDAToolkit_FOUND)
     set(TRIREME_HAVE_CUDA ON)
+    add_library(trireme_cuda_headers INTERFACE)
+    target_include_directories(trireme_cuda_headers SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
   elseif(TRIREME_CUDA STREQUAL ON)
     message(FATAL_ERROR "TRIREME_CUDA=ON but no CUDA Toolkit 12.5 or newer was found "
                         "(put nvcc on PATH or set CUDAToolkit_ROOT)")

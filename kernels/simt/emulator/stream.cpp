@@ -2,11 +2,11 @@
 #include "kernels/simt/emulator/stream.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 #include <stdexcept>
+#include <utility>
 
 #include "kernels/simt/emulator/launch.h"
+#include "kernels/simt/emulator/settings.h"
 
 namespace trireme::simt::emulator {
 namespace {
@@ -29,12 +29,8 @@ Streams& Streams::instance() {
 }
 
 Streams::Streams() {
-  const char* text = std::getenv("SIMT_STREAMS");
-  if (text == nullptr || std::strcmp(text, "eager") == 0) return;
-  if (std::strncmp(text, "lazy", 4) != 0 || (text[4] != '\0' && text[4] != ':'))
-    throw std::invalid_argument(std::string("SIMT_STREAMS=") + text + ": must be eager, lazy or lazy:<seed>");
-  mode_ = StreamMode::lazy;
-  random_.seed(text[4] == ':' ? std::strtoul(text + 5, nullptr, 10) : 0);
+  mode_ = settings().lazy_streams ? StreamMode::lazy : StreamMode::eager;
+  random_.seed(settings().stream_seed);
 }
 
 cudaStream_t Streams::create_stream(bool is_blocking, int priority) {

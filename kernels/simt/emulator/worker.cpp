@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/simt/emulator/worker.h"
+
+#include <algorithm>
+
+#include "kernels/simt/emulated_threads.h"
+#include "kernels/simt/emulator/sanitizer.h"
+
+namespace trireme::simt::emulator {
+namespace {
+
+thread_local Worker* current_worker = nullptr;
+
+uint3 index_of(int thread, dim3 block) {
+  const auto flat = static_cast<unsigned>(thread);
+  return {flat % block.x, flat / block.x % block.y, flat / (block.x * block.y)};
+}
+
+}  // namespace
+
+Worker& Worker::current() {
+  return *current_worker;
+}
+
+Worker::Worker() {
+  waiting_at_.resize(kMaxThreads);
+}
+
+void Worker::prepare_threads(int count) {
+  while (static_cast<int>(stacks_.size()) < count) stacks_.emplace_back(static_cast<int>(stacks_.size()));
+  if (static_cast<int>(fibers_.size()) < count) {
+    fibers_.resize(static_cast<std::size_t>(count));
+    async_ = std::make_unique_for_overwrite<AsyncCopies[]>(static_cast<std::size_t>(count));
+  }
+  for (int i = 0; i < count; ++i) {
+    const FiberStack& stack = stacks_[static_cast<std::size_t>(i)];
+    fibers_[static_cast<std::size_t>(i)] = {
+        boost::context::detail::make_fcontext(stack.top(), stack.size(), &Worker::enter), nullptr,
+        stack.bottom(), stack.size()};
+    async_[static_cast<std::size_t>(i)].start_block();
+  }
+}
+
+void Worker::start_block(const GridShape& shape, uint3 block) {
+  shape_ = shape;
+  block_ = block;
+  threads_ = live_ = static_cast<int>(shape.block.x * shape.block.y * shape.block.z);
+  prepare_threads(threads_);
+  memory_.start_block(shape.shared_bytes);
+  ready_.clear();
+  for (Barrier& barrier : barriers_) barrier = Barrier{};
+  for (int warp = 0; warp < kMaxWarps; ++warp) {
+    const int lanes = std::clamp(threads_ - 32 * warp, 0, 32);
+    const auto mask = static_cast<std::uint32_t>((std::uint64_t{1} << lanes) - 1);
+    Warp& state = warps_[static_cast<std::size_t>(warp)];
+    state.exited = ~mask;  // threads that the block does not have take part in nothing
+    state.pending_count = 0;
+    ready_.add(warp, mask);
+  }
+  error_[0] = '\0';
+  blockIdx = block;
+  blockDim = shape.block;
+  gridDim = shape.grid;
+  const Settings& now = settings();
+  const std::uint64_t flat =
+      block.x + std::uint64_t{shape.grid.x} * (block.y + std::uint64_t{shape.grid.y} * block.z);
+  random_ = (now.seed + 1) * 0x9E3779B97F4A7C15ULL + flat + 1;
+}
+
+std::string Worker::run_block(const GridShape& shape, uint3 block, const std::function<void()>& thread) {
+  current_worker = this;
+  thread_ = &thread;
+  start_block(shape, block);
+  running_ = -1;
+  switch_to(ready_.first(settings().order, random_));
+  current_worker = nullptr;
+  if (error_[0] == '\0') return {};
+  // Fibers were left where they stood: what their frames forbade is stack again.
+  for (int i = 0; i < threads_; ++i) {
+    const FiberStack& stack = stacks_[static_cast<std::size_t>(i)];
+    allow(stack.bottom(), stack.size());
+  }
+  return error_.data();
+}
+
+// A context is where its owner will go on: it is known only to the one it jumped to, who keeps it for him.
+void Worker::arrived_from(boost::context::detail::fcontext_t context) {
+  Fiber& before = fiber(previous_);
+  before.context = context;
+  if (__sanitizer_finish_switch_fiber == nullptr) return;
+  if (previous_ < 0)
+    __sanitizer_finish_switch_fiber(fiber(running_).fake_stack, &before.stack_bottom, &before.stack_size);
+  else
+    __sanitizer_finish_switch_fiber(fiber(running_).fake_stack, nullptr, nullptr);
+}
+
+void Worker::switch_to(int thread) {
+  previous_ = running_;
+  running_ = thread;
+  Fiber& target = fiber(thread);
+  if (thread >= 0) {
+    ready_.remove(thread);
+    threadIdx = index_of(thread, shape_.block);
+  }
+  if (__sanitizer_start_switch_fiber != nullptr)
+    __sanitizer_start_switch_fiber(&fiber(previous_).fake_stack, target.stack_bottom, target.stack_size);
+  arrived_from(boost::context::detail::jump_fcontext(target.context, this).fctx);
+}
+
+void Worker::enter(boost::context::detail::transfer_t from) {
+  auto* self = static_cast<Worker*>(from.data);
+  self->arrived_from(from.fctx);
+  (*self->thread_)();
+  self->exit_thread();
+}
+
+void Worker::exit_thread() {
+  if (!async_copies().empty())
+    emulator::fail({"", 0}, "exits with asynchronous copies that were not waited for");
+  warps_[static_cast<std::size_t>(running_ / 32)].exited |= 1U << (running_ % 32);
+  --live_;
+  wait();
+}
+
+void Worker::go_on_with(int thread) {
+  if (thread == running_)
+    ready_.remove(thread);
+  else
+    switch_to(thread);
+}
+
+void Worker::wait() {
+  if (!ready_.empty()) {
+    go_on_with(ready_.next(settings().order, running_, random_));
+    return;
+  }
+  if (live_ > 0) {
+    const std::string report = deadlock();
+    report.copy(error_.data(), error_.size() - 1);
+    error_[std::min(report.size(), error_.size() - 1)] = '\0';
+  }
+  switch_to(-1);
+}
+
+}  // namespace trireme::simt::emulator
