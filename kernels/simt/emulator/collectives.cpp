@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstring>
 
+#include "kernels/simt/emulator/counters.h"
 #include "kernels/simt/emulator/worker.h"
 
 namespace trireme::simt::emulator {
@@ -34,6 +35,7 @@ int warp_id() {
 }
 
 void Worker::release(Barrier& barrier) {
+  if (settings().counting) count_barrier();
   for (int warp = 0; warp < kMaxWarps; ++warp)
     ready_.add(warp, barrier.waiting[static_cast<std::size_t>(warp)]);
   barrier = Barrier{};

@@ -68,7 +68,10 @@ void Worker::async_copy(void* shared, const void* global, int bytes, bool valid,
   if (!is_aligned(shared, bytes) || !memory_.holds(shared, static_cast<std::size_t>(bytes)))
     emulator::fail(site, "copies %d bytes to %p, which is not an aligned place in shared memory", bytes,
                    shared);
-  if (valid) check_access(global, bytes, false, site);
+  if (valid)
+    check_access(global, bytes, false, site);
+  else if (settings().counting)
+    count_global_access(nullptr, 0, false, site);
   if (settings().counting) count_shared_copy(shared, bytes, site);
   if (async_copies().full())
     emulator::fail(site, "has more than %u asynchronous copies under way", AsyncCopies::kCapacity);
