@@ -57,7 +57,7 @@ void check_replaceable(const std::string& path) {
                    std::filesystem::is_directory(found) ? "it is a folder" : "it is not a regular file");
 }
 
-AtomicFile::AtomicFile(std::string final_path) : final_path_(follow_links(final_path)) {
+AtomicFile::AtomicFile(const std::string& final_path) : final_path_(follow_links(final_path)) {
   static std::atomic<unsigned> counter{0};
   const std::string folder = folder_of(final_path_);
   if (!is_folder(folder))

@@ -14,7 +14,7 @@ namespace trireme {
 /// 74 on I/O errors.
 class AtomicFile {
  public:
-  explicit AtomicFile(std::string final_path);
+  explicit AtomicFile(const std::string& final_path);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
