@@ -20,8 +20,11 @@ std::vector<double> log_softmax(const T* z, std::int64_t classes) {
   return result;
 }
 
+/// w_j t_j
 double target(const SoftmaxCrossEntropyShape& s, std::int64_t j, std::int32_t label) {
-  return s.label_smoothing / static_cast<double>(s.classes) + (j == label ? 1 - s.label_smoothing : 0);
+  const double share =
+      s.label_smoothing / static_cast<double>(s.classes) + (j == label ? 1 - s.label_smoothing : 0);
+  return s.class_weights == nullptr ? share : s.class_weights[j] * share;
 }
 
 }  // namespace
@@ -38,15 +41,18 @@ void softmax_cross_entropy_forward(T* loss, const T* logits, const std::int32_t*
   }
 }
 
-// d log softmax(z)_k / dz_j = [k = j] - softmax(z)_j, and the targets sum to one:
-//   dz_j = -sum_k t_k ([k = j] - p_j) = p_j - t_j.
+// d log softmax(z)_k / dz_j = [k = j] - softmax(z)_j, and so with u_k = w_k t_k:
+//   dz_j = -sum_k u_k ([k = j] - p_j) = p_j sum_k u_k - u_j.
 template <typename T>
 void softmax_cross_entropy_backward(T* dlogits, const T* logits, const std::int32_t* labels, double scale,
                                     const SoftmaxCrossEntropyShape& s) {
   for (std::int64_t n = 0; n < s.batch; ++n) {
     const std::vector<double> log_p = log_softmax(logits + n * s.classes, s.classes);
+    double target_sum = 0;
+    for (std::int64_t k = 0; k < s.classes; ++k) target_sum += target(s, k, labels[n]);
     for (std::int64_t j = 0; j < s.classes; ++j) {
-      const double difference = std::exp(log_p[static_cast<std::size_t>(j)]) - target(s, j, labels[n]);
+      const double difference =
+          target_sum * std::exp(log_p[static_cast<std::size_t>(j)]) - target(s, j, labels[n]);
       dlogits[n * s.classes + j] = n < s.valid ? static_cast<T>(scale * difference) : T{0};
     }
   }

@@ -10,9 +10,10 @@ struct SoftmaxCrossEntropyShape {
   std::int64_t batch, classes;
   std::int64_t valid;  ///< rows from here on are padding: loss 0, gradient 0
   double label_smoothing;
+  const double* class_weights = nullptr;  ///< w, [classes]; null: all one
 };
 
-/// loss[n] = -sum_j t_j log softmax(z_n)_j with t_j = (1-s) [j = label] + s/classes.
+/// loss[n] = -sum_j w_j t_j log softmax(z_n)_j with t_j = (1-s) [j = label] + s/classes.
 template <typename T>
 void softmax_cross_entropy_forward(T* loss, const T* logits, const std::int32_t* labels,
                                    const SoftmaxCrossEntropyShape& shape);
