@@ -5,6 +5,7 @@ import tempfile
 import unittest
 
 import include_rules
+import kernel_rules
 import sources
 import text_rules
 import tools
@@ -55,6 +56,26 @@ class IncludeRules(unittest.TestCase):
         for name in sources.cpp_files():
             if name.parts[0] not in ("tests", "bench"):
                 self.assertIsNotNone(include_rules.folder_of(str(name)), name)
+
+
+class KernelRules(unittest.TestCase):
+    def check(self, line, count, name="kernels/pool2d/a.cu"):
+        self.assertEqual(len(kernel_rules.breaches(name, f"// x\n{line}\n")), count, line)
+
+    def test_each_banned_word_is_found_with_its_line(self):
+        found = kernel_rules.breaches("kernels/a/b.cu", "// x\nf<<<1, 32>>>();\n")
+        self.assertEqual(len(found), 1)
+        self.assertTrue(found[0].startswith("kernels/a/b.cu:2: <<<: "))
+        for line in ("__shared__ float a[4];", 'asm("bar.sync 0;");', "x = __ldg(p);", "m = __activemask();",
+                     "#pragma unroll", 'printf("x");', "cudaMalloc(&p, 4);", "#include <cuda_runtime.h>"):
+            self.check(line, 1)
+
+    def test_comments_the_vocabulary_and_other_folders_may(self):
+        self.check("// as __shared__ would", 0)
+        self.check("/* asm\n */ int a;", 0)
+        self.check("__shared__ int a;", 0, "kernels/simt/device.cuh")
+        self.check("cudaMalloc(&p, 4);", 0, "tests/kernels/a.cpp")
+        self.check("SIMT_SHARED(float, a, 4);", 0)
 
 
 class TextRules(unittest.TestCase):

@@ -5,7 +5,7 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CODE_FOLDERS = ("kernels", "models", "data", "src", "bench", "tests")
-CPP = {".cpp", ".h"}
+CPP = {".cpp", ".h", ".cu", ".cuh"}
 SCRIPTS = {".sh", ".py", ".cmake"}
 
 
