@@ -7,23 +7,27 @@ source scripts/packages.sh
 
 usage() {
   cat <<'HELP'
-usage: ./test.sh [--all] [--no-install] [--filter REGEX]
+usage: ./test.sh [--all] [--fail-on-skip] [--no-install] [--filter REGEX]
 
-Builds build/release and runs every test and lint there. Ends with "N passed, N failed"; the exit status is 0 only if
-tests ran and none failed. A failing case prints the command that reruns it alone.
+Builds build/release and runs every test and lint there, and the kernels' tests in build/asan too. Where there is a CUDA
+toolkit, nvcc compiles the kernels; without one their suites are skipped, which is said. Ends with "N passed, N failed";
+the exit status is 0 only if tests ran and none failed. A failing case prints the command that reruns it alone.
 
   --all            also the long tests, and the asan and tsan builds with the tests that make sense in them
+  --fail-on-skip   a suite that cannot run here is a failure
   --filter REGEX   only tests whose CTest name matches
   --no-install     never call apt-get; list what is missing and exit with status 78
 HELP
 }
 
 all=no
+fail_on_skip=no
 install=yes
 filter=.
 while [ $# -gt 0 ]; do
   case "$1" in
     --all) all=yes ;;
+    --fail-on-skip) fail_on_skip=yes ;;
     --no-install) install=no ;;
     --filter)
       if [ $# -lt 2 ]; then
@@ -47,22 +51,44 @@ while [ $# -gt 0 ]; do
 done
 
 # What each build runs, as CTest options. In the asan build the end-to-end tests would repeat at a tenth of the speed
-# what the release build ran; in the tsan build only code with several threads of our own is of interest.
+# what the release build ran; in the tsan build only code with several threads is of interest: ours, and kernels.
 ctest_options() {
-  case "$1" in
-    release) if [ "$all" = no ]; then echo "-LE long"; fi ;;
-    asan) echo "-LE long|lint|e2e|golden" ;;
-    tsan) echo "-L threads" ;;
+  case "$1-$all" in
+    release-no) echo "-LE long" ;;
+    release-yes) ;;
+    asan-no) echo "-L ^kernels$" ;;
+    asan-yes) echo "-LE long|lint|e2e|golden|layers" ;;
+    tsan-*) echo "-L threads|^kernels$" ;;
   esac
 }
 
-# What each build needs for that.
-target_of() {
-  case "$1" in
-    tsan) echo thread_tests ;;
-    *) echo all ;;
+# What each build needs for that. Without a CUDA toolkit there are no targets of kernels.
+targets_of() {
+  case "$1-$all" in
+    release-*)
+      echo all
+      if has_target release cuda_kernels; then echo cuda_kernels; fi
+      ;;
+    asan-no) echo kernel_tests ;;
+    asan-yes) echo all ;;
+    tsan-*)
+      echo thread_tests
+      if has_target tsan kernel_tests; then echo kernel_tests; fi
+      ;;
   esac
 }
+
+# Said at the end: nobody should believe that kernels were tested where they were not.
+note_suites_left_out() {
+  if ! has_target release kernel_tests; then
+    suites_left_out+=("kernels under the emulator: no headers of a CUDA toolkit, 12.5 or newer")
+  fi
+  if ! has_target release cuda_kernels; then
+    suites_left_out+=("kernels compiled by nvcc: no nvcc of a CUDA toolkit, 12.5 or newer")
+  fi
+}
+
+has_target() { ninja -C "build/$1" -t query "$2" >/dev/null 2>&1; }
 
 install_packages "$install" build run demo test || exit
 
@@ -72,14 +98,19 @@ skipped=0
 broken=()
 failures=$(mktemp)
 trap 'rm -f "$failures"' EXIT
-presets=(release)
-if [ "$all" = yes ]; then presets+=(asan tsan); fi
+presets=(release asan)
+if [ "$all" = yes ]; then presets+=(tsan); fi
+suites_left_out=()
 jobs=$(nproc)
 
 for preset in "${presets[@]}"; do
   echo "== $preset: build"
   begin=$SECONDS
-  if ! { cmake --preset "$preset" -DTRIREME_TESTS=ON && cmake --build --preset "$preset" --target "$(target_of "$preset")"; }; then
+  cmake --preset "$preset" -DTRIREME_TESTS=ON || broken+=("$preset: configuring failed")
+  if [ "$preset" = release ]; then note_suites_left_out; fi
+  if [ "$preset-$all" = asan-no ] && ! has_target asan kernel_tests; then continue; fi
+  mapfile -t targets < <(targets_of "$preset")
+  if ! cmake --build --preset "$preset" --target "${targets[@]}"; then
     echo "test.sh: the $preset build failed" >&2
     broken+=("$preset build")
     continue
@@ -99,6 +130,10 @@ for preset in "${presets[@]}"; do
 done
 
 cat "$failures" >&2
+for suite in "${suites_left_out[@]}"; do
+  echo "test.sh: skipped: $suite" >&2
+  if [ "$fail_on_skip" = yes ]; then broken+=("a suite was skipped: $suite"); fi
+done
 for what in "${broken[@]}"; do echo "test.sh: $what" >&2; done
 failed=$((failed + ${#broken[@]}))
 closing="$passed passed, $failed failed"
