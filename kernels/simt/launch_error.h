@@ -11,6 +11,7 @@ struct LaunchSite {
   const char* kernel;
   const char* file;
   int line;
+  const void* function = nullptr;  ///< the kernel itself; set by the emulator
 };
 
 /// A launch that the runtime or the emulator refused; the message names kernel, place and cause.

@@ -64,7 +64,7 @@ void* BlockMemory::static_array(int slot) {
   if (array.block == block_) return memory_ + array.begin;
   const SharedSlot& wanted = slots()[static_cast<std::size_t>(slot)];
   const std::size_t begin = (used_ + wanted.alignment - 1) / wanted.alignment * wanted.alignment;
-  const std::size_t gap = kGap * static_cast<std::size_t>(current_count_ + 1);
+  const std::size_t gap = kGap * static_cast<std::size_t>(current_count_);
   if (begin + wanted.bytes > kStaticLimit + gap || requested_ + wanted.bytes > kLimit ||
       current_count_ == static_cast<int>(current_.size()))
     return nullptr;

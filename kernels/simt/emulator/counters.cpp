@@ -10,6 +10,8 @@
 
 #include "kernels/simt/emulated_threads.h"
 #include "kernels/simt/emulator/device_memory.h"
+#include "kernels/simt/emulator/settings.h"
+#include "kernels/simt/emulator/symbol_name.h"
 #include "kernels/simt/emulator/worker.h"
 
 namespace trireme::simt::emulator {
@@ -120,12 +122,20 @@ class Instructions {
 
 class Counter {
  public:
-  void begin(const LaunchSite& site) {
-    const auto found = std::find_if(kernels_.begin(), kernels_.end(),
-                                    [&site](const KernelCounts& each) { return each.kernel == site.kernel; });
+  void begin(const LaunchSite& site, const GridShape& shape) {
+    KernelCounts launch;
+    launch.kernel = symbol_name(site.function);
+    if (launch.kernel.empty()) launch.kernel = site.kernel;
+    launch.block_threads = static_cast<int>(shape.block.x * shape.block.y * shape.block.z);
+    launch.dynamic_shared_bytes = static_cast<std::int64_t>(shape.shared_bytes);
+    const auto found = std::find_if(kernels_.begin(), kernels_.end(), [&launch](const KernelCounts& each) {
+      return each.kernel == launch.kernel && each.block_threads == launch.block_threads &&
+             each.dynamic_shared_bytes == launch.dynamic_shared_bytes;
+    });
     current_ = static_cast<std::size_t>(found - kernels_.begin());
-    if (found == kernels_.end()) kernels_.emplace_back().kernel = site.kernel;
+    if (found == kernels_.end()) kernels_.push_back(std::move(launch));
     ++counts().launches;
+    counts().blocks += std::int64_t{shape.grid.x} * shape.grid.y * shape.grid.z;
   }
 
   void end() {
@@ -224,8 +234,8 @@ std::vector<KernelCounts> take_counts() {
   return counter().take();
 }
 
-void begin_counting(const LaunchSite& site) {
-  if (settings().counting) counter().begin(site);
+void begin_counting(const LaunchSite& site, const GridShape& shape) {
+  if (settings().counting) counter().begin(site, shape);
 }
 void end_counting() {
   if (settings().counting) counter().end();

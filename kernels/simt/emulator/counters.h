@@ -10,17 +10,19 @@
 #include <string>
 #include <vector>
 
+#include "kernels/simt/emulator/launch.h"
 #include "kernels/simt/emulator/site.h"
-#include "kernels/simt/launch_error.h"
 
 namespace trireme::simt::emulator {
 
 constexpr int kSectorBytes = 32;  ///< what HBM and L2 move at least
 
-/// Sums over the launches of one kernel.
+/// Sums over the launches of one kernel in blocks of one shape.
 struct KernelCounts {
-  std::string kernel;
-  std::int64_t launches = 0;
+  std::string kernel;  ///< with its template arguments
+  int block_threads = 0;
+  std::int64_t dynamic_shared_bytes = 0;
+  std::int64_t launches = 0, blocks = 0;
   /// Different sectors of device memory that a launch reads and writes: what must come from and go to HBM
   /// where nothing is left in L2 from the launch before.
   std::int64_t read_sectors = 0, written_sectors = 0;
@@ -47,12 +49,11 @@ struct KernelCounts {
   }
 };
 
-/// What was counted since the last call, a kernel name each in the order of their first launches, and begins
-/// anew. Kernels are told apart by their text in SIMT_LAUNCH.
+/// What was counted since the last call, in the order of first launches, and begins anew.
 std::vector<KernelCounts> take_counts();
 
 // Called by the emulator: around a launch, and on fibers within it.
-void begin_counting(const LaunchSite& site);
+void begin_counting(const LaunchSite& site, const GridShape& shape);
 void end_counting();
 /// `pointer` may be null: the lane takes part in the instruction, but touches nothing.
 void count_global_access(const void* pointer, int bytes, bool is_write, Site site);

@@ -135,7 +135,7 @@ void run_grid(const LaunchSite& site, const GridShape& shape, const std::functio
   static thread_local const auto own = std::make_unique<Worker>();
   static Helpers helpers;
   Grid grid(shape, thread);
-  begin_counting(site);
+  begin_counting(site, shape);
   const int threads = settings().counting ? 1 : settings().threads;
   if (threads == 1 || grid.count() == 1)
     grid.work(*own);

@@ -48,10 +48,11 @@ void check_argument(const LaunchSite& site, const T& argument) {
 }
 
 template <typename... Parameters, typename... Arguments>
-void launch(const LaunchSite& site, void (*kernel)(Parameters...), dim3 grid, dim3 block,
-            std::size_t shared_bytes, cudaStream_t stream, Arguments... arguments) {
+void launch(LaunchSite site, void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
+            cudaStream_t stream, Arguments... arguments) {
   const GridShape shape{grid, block, shared_bytes};
   check_shape(site, shape);
+  site.function = reinterpret_cast<const void*>(kernel);
   std::tuple<std::remove_cv_t<Parameters>...> packed(static_cast<Parameters>(arguments)...);
   std::apply([&site](const auto&... each) { (check_argument(site, each), ...); }, packed);
   enqueue_grid(site, shape, stream, [kernel, packed = std::move(packed)] {
