@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks that add up tiles by channel: a warp's lanes are 32 neighbouring channels, its tiles are every 32nd
+// Blocks that add up tiles by channel: a warp's lanes are 32 neighbouring channels, its tiles are every 16th
 // of the block's, and the 16 warps are folded pairwise. Everything is fp64 and in fixed order.
 #pragma once
 

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Moving any element of a window but the largest changes nothing, so the whole gradient of an output goes to
+// its largest element. Windows may overlap: each input looks at the windows that it lies in, in row order,
+// and adds up the gradients of those whose place it is.
+#include <cmath>
+#include <type_traits>
+
+#include "kernels/pool2d/windows.cuh"
+
+namespace trireme::kernels {
+namespace {
+
+constexpr int kColumnsAtOnce = 3;  // loads in flight in one thread
+
+/// The places of one vector's elements, stored at once.
+template <typename T>
+using PlaceWord = std::conditional_t<kVectorSize<T> == 8, std::uint64_t, std::uint32_t>;
+
+/// The largest elements so far and their places.
+template <int Vector>
+struct Largest {
+  float values[Vector];
+  int places[Vector];
+
+  __device__ __forceinline__ void take(const float (&candidates)[Vector], int place) {
+    SIMT_UNROLL
+    for (int v = 0; v < Vector; ++v) {
+      const bool is_larger =
+          !(candidates[v] <= values[v]) && values[v] == values[v];  // NaN is; nothing is, than NaN
+      values[v] = is_larger ? candidates[v] : values[v];
+      places[v] = is_larger ? place : places[v];
+    }
+  }
+};
+
+template <typename T, bool kPlaces>
+__global__ void max_pool2d_forward_window_kernel(T* y, std::uint8_t* places, const T* x,
+                                                 Windows<FixedAxis> windows) {
+  constexpr int kVector = kVectorSize<T>;
+  const FixedAxis &h = windows.h, &w = windows.w;
+  const auto at = PixelVector::of<T>(h.out, w.out, windows.pitch);
+  if (!at.is_inside) return;
+  const int top = at.h * h.stride - h.pad, left = at.w * w.stride - w.pad;  // place 0
+  const int begin_h = h.begin(at.h), end_h = h.end(at.h), begin_w = w.begin(at.w), end_w = w.end(at.w);
+  Largest<kVector> largest;
+  SIMT_UNROLL
+  for (int v = 0; v < kVector; ++v) {
+    largest.values[v] = -INFINITY;
+    largest.places[v] = (begin_h - top) * w.kernel + begin_w - left;  // stays where all are minus infinity
+  }
+  for (int row = begin_h; row < end_h; ++row)
+    for (int first = begin_w; first < end_w; first += kColumnsAtOnce) {
+      simt::Vector16<T> vectors[kColumnsAtOnce];
+      SIMT_UNROLL
+      for (int i = 0; i < kColumnsAtOnce; ++i)
+        if (first + i < end_w)
+          vectors[i] = simt::load16(x + at.index(row, first + i, h.in, w.in, windows.pitch));
+      SIMT_UNROLL
+      for (int i = 0; i < kColumnsAtOnce; ++i) {
+        if (first + i >= end_w) break;
+        float candidates[kVector];
+        unpack<T>(candidates, vectors[i]);
+        largest.take(candidates, (row - top) * w.kernel + first + i - left);
+      }
+    }
+
+  const std::int64_t to = at.index(at.h, at.w, h.out, w.out, windows.pitch);
+  simt::store16(y + to, pack<T>(largest.values));
+  if constexpr (kPlaces) {
+    PlaceWord<T> word = 0;
+    SIMT_UNROLL
+    for (int v = 0; v < kVector; ++v) word |= static_cast<PlaceWord<T>>(largest.places[v]) << (8 * v);
+    simt::store(reinterpret_cast<PlaceWord<T>*>(places + to), word);
+  }
+}
+
+template <typename T>
+__global__ void max_pool2d_backward_gather_kernel(T* dx, const T* dy, const std::uint8_t* places,
+                                                  Windows<FixedAxis> windows) {
+  constexpr int kVector = kVectorSize<T>;
+  const FixedAxis &h = windows.h, &w = windows.w;
+  const auto at = PixelVector::of<T>(h.in, w.in, windows.pitch);
+  if (!at.is_inside) return;
+  float sums[kVector] = {};
+  const int past_h = h.past_output(at.h), first_w = w.first_output(at.w), past_w = w.past_output(at.w);
+  for (int row = h.first_output(at.h); row < past_h; ++row)
+    for (int column = first_w; column < past_w; ++column) {
+      const std::int64_t from = at.index(row, column, h.out, w.out, windows.pitch);
+      const PlaceWord<T> word = simt::load(reinterpret_cast<const PlaceWord<T>*>(places + from));
+      const simt::Vector16<T> gradients = simt::load16(dy + from);
+      const auto place = static_cast<unsigned>((at.h + h.pad - row * h.stride) * w.kernel + at.w + w.pad -
+                                               column * w.stride);
+      SIMT_UNROLL
+      for (int v = 0; v < kVector; ++v)
+        if (static_cast<unsigned>(word >> (8 * v) & 0xFFU) == place) sums[v] += to_float(gradients[v]);
+    }
+  simt::store16(dx + at.index(at.h, at.w, h.in, w.in, windows.pitch), pack<T>(sums));
+}
+
+void check_places(const Pool2dShape& shape) {
+  if (shape.kernel_h * shape.kernel_w > 256)
+    throw std::invalid_argument("max pooling: a window has at most 256 elements");
+}
+
+}  // namespace
+
+template <typename T>
+void max_pool2d_forward(T* y, std::uint8_t* places, const T* x, const Pool2dShape& shape,
+                        cudaStream_t stream) {
+  const Windows<FixedAxis> windows = fixed_windows(shape, false, kVectorSize<T>);
+  check_places(shape);
+  const PixelLaunch launch =
+      launch_of_pixels(shape.batch, shape.out_h(), shape.out_w(), shape.pitch, kVectorSize<T>);
+  const auto max_pool2d_forward_window = places != nullptr ? max_pool2d_forward_window_kernel<T, true>
+                                                           : max_pool2d_forward_window_kernel<T, false>;
+  SIMT_LAUNCH(max_pool2d_forward_window, launch.grid, launch.threads, 0, stream, y, places, x, windows);
+}
+
+template <typename T>
+void max_pool2d_backward(T* dx, const T* dy, const std::uint8_t* places, const Pool2dShape& shape,
+                         cudaStream_t stream) {
+  const Windows<FixedAxis> windows = fixed_windows(shape, false, kVectorSize<T>);
+  check_places(shape);
+  const PixelLaunch launch =
+      launch_of_pixels(shape.batch, shape.in_h, shape.in_w, shape.pitch, kVectorSize<T>);
+  SIMT_LAUNCH((max_pool2d_backward_gather_kernel<T>), launch.grid, launch.threads, 0, stream, dx, dy, places,
+              windows);
+}
+
+#define TRIREME_INSTANTIATE(T)                                                                        \
+  template void max_pool2d_forward<T>(T*, std::uint8_t*, const T*, const Pool2dShape&, cudaStream_t); \
+  template void max_pool2d_backward<T>(T*, const T*, const std::uint8_t*, const Pool2dShape&, cudaStream_t);
+TRIREME_INSTANTIATE(BFloat16)
+TRIREME_INSTANTIATE(Half)
+TRIREME_INSTANTIATE(float)
+#undef TRIREME_INSTANTIATE
+
+}  // namespace trireme::kernels
