@@ -143,6 +143,7 @@ class Counter {
     for (const Touched& each : touched_) {
       counts().read_sectors += each.read.size();
       counts().written_sectors += each.written.size();
+      counts().allocations.push_back({each.allocation.begin, each.read.size(), each.written.size()});
     }
     touched_.clear();
   }

@@ -17,6 +17,12 @@ namespace trireme::simt::emulator {
 
 constexpr int kSectorBytes = 32;  ///< what HBM and L2 move at least
 
+/// Different sectors of one allocation.
+struct AllocationCounts {
+  const void* begin;
+  std::int64_t read_sectors, written_sectors;
+};
+
 /// Sums over the launches of one kernel in blocks of one shape.
 struct KernelCounts {
   std::string kernel;  ///< with its template arguments
@@ -26,6 +32,7 @@ struct KernelCounts {
   /// Different sectors of device memory that a launch reads and writes: what must come from and go to HBM
   /// where nothing is left in L2 from the launch before.
   std::int64_t read_sectors = 0, written_sectors = 0;
+  std::vector<AllocationCounts> allocations;  ///< the same by allocation and launch
   /// Different sectors of each warp instruction, which L2 or L1 must serve, and as many as their bytes would
   /// fill.
   std::int64_t requested_sectors = 0, ideal_sectors = 0;
