@@ -10,6 +10,7 @@
 namespace trireme::kernels {
 namespace {
 
+constexpr int kNoPlace = 255;
 constexpr int kColumnsAtOnce = 3;  // loads in flight in one thread
 
 /// The places of one vector's elements, stored at once.
@@ -33,7 +34,9 @@ struct Largest {
   }
 };
 
-template <typename T, bool kPlaces>
+enum class Places { none, all, positive };
+
+template <typename T, Places kPlaces>
 __global__ void max_pool2d_forward_window_kernel(T* y, std::uint8_t* places, const T* x,
                                                  Windows<FixedAxis> windows) {
   constexpr int kVector = kVectorSize<T>;
@@ -66,10 +69,13 @@ __global__ void max_pool2d_forward_window_kernel(T* y, std::uint8_t* places, con
 
   const std::int64_t to = at.index(at.h, at.w, h.out, w.out, windows.pitch);
   simt::store16(y + to, pack<T>(largest.values));
-  if constexpr (kPlaces) {
+  if constexpr (kPlaces != Places::none) {
     PlaceWord<T> word = 0;
     SIMT_UNROLL
-    for (int v = 0; v < kVector; ++v) word |= static_cast<PlaceWord<T>>(largest.places[v]) << (8 * v);
+    for (int v = 0; v < kVector; ++v) {
+      const bool has_place = kPlaces == Places::all || largest.values[v] > 0;
+      word |= static_cast<PlaceWord<T>>(has_place ? largest.places[v] : kNoPlace) << (8 * v);
+    }
     simt::store(reinterpret_cast<PlaceWord<T>*>(places + to), word);
   }
 }
@@ -98,21 +104,22 @@ __global__ void max_pool2d_backward_gather_kernel(T* dx, const T* dy, const std:
 }
 
 void check_places(const Pool2dShape& shape) {
-  if (shape.kernel_h * shape.kernel_w > 256)
-    throw std::invalid_argument("max pooling: a window has at most 256 elements");
+  if (shape.kernel_h * shape.kernel_w > kNoPlace)
+    throw std::invalid_argument("max pooling: a window has at most 255 elements");
 }
 
 }  // namespace
 
 template <typename T>
-void max_pool2d_forward(T* y, std::uint8_t* places, const T* x, const Pool2dShape& shape,
-                        cudaStream_t stream) {
+void max_pool2d_forward(T* y, std::uint8_t* places, const T* x, const Pool2dShape& shape, cudaStream_t stream,
+                        bool after_relu) {
   const Windows<FixedAxis> windows = fixed_windows(shape, false, kVectorSize<T>);
   check_places(shape);
   const PixelLaunch launch =
       launch_of_pixels(shape.batch, shape.out_h(), shape.out_w(), shape.pitch, kVectorSize<T>);
-  const auto max_pool2d_forward_window = places != nullptr ? max_pool2d_forward_window_kernel<T, true>
-                                                           : max_pool2d_forward_window_kernel<T, false>;
+  const auto max_pool2d_forward_window = places == nullptr ? max_pool2d_forward_window_kernel<T, Places::none>
+                                         : after_relu ? max_pool2d_forward_window_kernel<T, Places::positive>
+                                                      : max_pool2d_forward_window_kernel<T, Places::all>;
   SIMT_LAUNCH(max_pool2d_forward_window, launch.grid, launch.threads, 0, stream, y, places, x, windows);
 }
 
@@ -127,8 +134,8 @@ void max_pool2d_backward(T* dx, const T* dy, const std::uint8_t* places, const P
               windows);
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                        \
-  template void max_pool2d_forward<T>(T*, std::uint8_t*, const T*, const Pool2dShape&, cudaStream_t); \
+#define TRIREME_INSTANTIATE(T)                                                                              \
+  template void max_pool2d_forward<T>(T*, std::uint8_t*, const T*, const Pool2dShape&, cudaStream_t, bool); \
   template void max_pool2d_backward<T>(T*, const T*, const std::uint8_t*, const Pool2dShape&, cudaStream_t);
 TRIREME_INSTANTIATE(BFloat16)
 TRIREME_INSTANTIATE(Half)

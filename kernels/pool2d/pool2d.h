@@ -26,11 +26,12 @@ struct Pool2dShape {
 
 /// y [batch, out_h, out_w, pitch]: the largest element of each window; a window with a NaN gives NaN.
 /// `places`, one byte for each element of y, gets where it was, kernel_w row + column in the window: the
-/// first largest one in row order, or the first NaN. Windows have at most 256 elements. `places` is 8-byte
-/// aligned; null in inference.
+/// first largest one in row order, or the first NaN. Windows have at most 255 elements. `places` is 8-byte
+/// aligned; null in inference. With `after_relu` x is what a ReLU gave, and backward makes the gradient of
+/// what it got: a window whose largest element is not positive has no place (255), so the ReLU needs no pass.
 template <typename T>
-void max_pool2d_forward(T* y, std::uint8_t* places, const T* x, const Pool2dShape& shape,
-                        cudaStream_t stream);
+void max_pool2d_forward(T* y, std::uint8_t* places, const T* x, const Pool2dShape& shape, cudaStream_t stream,
+                        bool after_relu = false);
 /// dx [batch, in_h, in_w, pitch]: an element gets the gradients of the windows that it is the place of.
 template <typename T>
 void max_pool2d_backward(T* dx, const T* dy, const std::uint8_t* places, const Pool2dShape& shape,
