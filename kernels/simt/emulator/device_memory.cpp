@@ -141,12 +141,14 @@ std::string describe_near(std::uintptr_t address, std::size_t bytes, const Range
     return text("byte %zu of a device allocation of %zu bytes, whose end the %zu bytes there cross by %zu",
                 offset, below->bytes, bytes, offset + bytes - below->bytes);
   }
-  if (below != nullptr && address - below->end() < kNearby)
-    return text("%zu bytes past the end of a device allocation of %zu bytes",
-                static_cast<std::size_t>(address - below->end()), below->bytes);
-  if (above != nullptr && above->begin - address < kNearby)
-    return text("%zu bytes before a device allocation of %zu bytes",
-                static_cast<std::size_t>(above->begin - address), above->bytes);
+  const std::uintptr_t past = below != nullptr ? address - below->end() : kNearby;
+  const std::uintptr_t before = above != nullptr ? above->begin - address : kNearby;
+  if (past < kNearby && past <= before)
+    return text("%zu bytes past the end of a device allocation of %zu bytes", static_cast<std::size_t>(past),
+                below->bytes);
+  if (before < kNearby)
+    return text("%zu bytes before a device allocation of %zu bytes", static_cast<std::size_t>(before),
+                above->bytes);
   return "host memory or unknown";
 }
 

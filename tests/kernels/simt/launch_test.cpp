@@ -67,8 +67,9 @@ TEST(Launch, TakesStructsAndConvertsNumbers) {
 
 TEST(LaunchFaults, PointersAreNullOrLiveDeviceMemory) {
   SIMT_LAUNCH(one_pointer_kernel, 1, 32, 0, nullptr, static_cast<const int*>(nullptr));
-  std::vector<int> host(8);
-  std::string fault = fault_of([&] { SIMT_LAUNCH(one_pointer_kernel, 1, 32, 0, nullptr, host.data()); });
+  int host[8] = {};
+  std::string fault =
+      fault_of([&] { SIMT_LAUNCH(one_pointer_kernel, 1, 32, 0, nullptr, static_cast<const int*>(host)); });
   EXPECT_NE(fault.find("host memory or unknown"), std::string::npos) << fault;
   EXPECT_NE(fault.find(std::string(__FILE__) + ":"), std::string::npos) << fault;
 
@@ -86,7 +87,7 @@ TEST(LaunchFaults, PointersAreNullOrLiveDeviceMemory) {
 
   DeviceArray<int> to(32);
   fault = fault_of([&] {
-    SIMT_LAUNCH(scale_kernel, 1, 32, 0, nullptr, Arguments{host.data(), to.data(), 1}, 0);
+    SIMT_LAUNCH(scale_kernel, 1, 32, 0, nullptr, Arguments{static_cast<const int*>(host), to.data(), 1}, 0);
   });
   EXPECT_NE(fault.find("host memory or unknown"), std::string::npos) << fault;
 }

@@ -23,12 +23,13 @@ class WithSettings {
   simt::emulator::Settings before_;
 };
 
-/// The message of the fault that `launch` ends with, or an empty text.
+/// The message of the fault that `launch` ends with, at once or (lazy streams) when waited for; or an empty text.
 template <typename Launch>
 std::string fault_of(Launch launch) {
   try {
     launch();
-    return "";
+    const cudaError_t status = cudaDeviceSynchronize();
+    return status == cudaSuccess ? "" : cudaGetErrorString(status);
   } catch (const simt::emulator::EmulationError& error) {
     return error.what();
   } catch (const simt::LaunchError& error) {
