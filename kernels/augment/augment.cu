@@ -199,19 +199,14 @@ __device__ inline void write_pixels(const Levels& levels, int count, int pitch, 
   }
 }
 
-__device__ inline void plan_axes(const Framing& framing, const Axis& x, int columns, const Axis& y,
-                                 int first_row, int rows) {
-  const bool resizes = framing.resizes();
-  for (int i = static_cast<int>(threadIdx.x); i < columns + rows; i += kThreads) {
-    const bool is_column = i < columns;
-    const Axis& axis = is_column ? x : y;
-    const int entry = is_column ? i : i - columns;
-    const int position = is_column ? framing.left + entry : framing.top + first_row + entry;
-    const int source = is_column ? framing.source_width : framing.source_height;
+/// Plans `count` entries from `position` on, by all threads.
+__device__ inline void plan_axis(const Axis& axis, int count, int position, int source, int full,
+                                 bool resizes) {
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += kThreads) {
     if (resizes)
-      plan_resize(axis, entry, position, source, is_column ? framing.resized_width : framing.resized_height);
+      plan_resize(axis, i, position + i, source, full);
     else
-      plan_copy(axis, entry, position, source);
+      plan_copy(axis, i, position + i, source);
   }
 }
 
@@ -237,7 +232,9 @@ __global__ void __launch_bounds__(kThreads) augment_band_kernel(AugmentArguments
       *reinterpret_cast<simt::Vector16<float>*>(table + i) = simt::load16(a.buffers.levels + i);
     __syncthreads();
     const Framing framing = framing_of_block[0];
-    plan_axes(framing, x, size, y, first_row, rows);
+    const bool resizes = framing.resizes();
+    plan_axis(x, size, framing.left, framing.source_width, framing.resized_width, resizes);
+    plan_axis(y, rows, framing.top + first_row, framing.source_height, framing.resized_height, resizes);
     __syncthreads();
     y_begin = axis_begin(y);
     resize_rows(a, framing, n, x, y_begin, axis_end(y, rows), shared);
