@@ -21,6 +21,7 @@
 
 #include "kernels/numeric.h"
 #include "kernels/step_values.h"
+#include "kernels/tile_statistics.h"
 
 namespace trireme::kernels {
 
@@ -29,13 +30,7 @@ struct BatchNormShape {
   int channels, pitch;
 };
 
-/// Statistics of tiles of consecutive rows: [tiles][2][pitch] fp32, the mean of the tile's values in each
-/// channel, then the sum of their squared distances from it (M2). All tiles have rows_per_tile rows but the
-/// last, which has the rest. Pad channels hold zeros.
-struct TileStatistics {
-  const float* values = nullptr;
-  std::int64_t tiles = 0, rows_per_tile = 0;
-};
+/// Of TileStatistics::values.
 std::size_t tile_statistics_bytes(std::int64_t tiles, int pitch);
 
 /// What forward keeps for backward, [channels] each. `variance` is the biased one; null if not wanted.
@@ -55,12 +50,9 @@ struct RunningGradients {
 // ---- forward
 // --------------------------------------------------------------------------------------------------
 
-struct BatchNormTiles {
-  std::int64_t tiles, rows_per_tile;
-};
 /// How batch_norm_statistics cuts the rows; a function of the shape alone.
 template <typename T>
-BatchNormTiles batch_norm_tiles(const BatchNormShape& shape);
+StatisticsTiles batch_norm_tiles(const BatchNormShape& shape);
 /// One pass over x; writes tile_statistics_bytes(batch_norm_tiles(shape).tiles, pitch) of `tiles`.
 template <typename T>
 void batch_norm_statistics(float* tiles, const T* x, const BatchNormShape& shape, cudaStream_t stream);

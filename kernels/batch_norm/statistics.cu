@@ -97,9 +97,9 @@ __global__ void __launch_bounds__(kTileThreads)
 }  // namespace
 
 template <typename T>
-BatchNormTiles batch_norm_tiles(const BatchNormShape& shape) {
+StatisticsTiles batch_norm_tiles(const BatchNormShape& shape) {
   const RowTiles tiles = reduction_tiles<T>(shape);
-  return {tiles.tiles(), tiles.rows_per_tile};
+  return {tiles.tiles(), tiles.rows_per_tile, tiles.rows};
 }
 
 template <typename T>
@@ -111,7 +111,7 @@ void batch_norm_statistics(float* tiles, const T* x, const BatchNormShape& shape
 }
 
 #define TRIREME_INSTANTIATE(T)                                        \
-  template BatchNormTiles batch_norm_tiles<T>(const BatchNormShape&); \
+  template StatisticsTiles batch_norm_tiles<T>(const BatchNormShape&); \
   template void batch_norm_statistics<T>(float*, const T*, const BatchNormShape&, cudaStream_t);
 TRIREME_INSTANTIATE(BFloat16)
 TRIREME_INSTANTIATE(Half)

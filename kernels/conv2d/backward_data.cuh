@@ -150,9 +150,14 @@ void conv2d_backward_data(const Conv2dBackwardData<T>& pass, const Conv2dShape& 
   BackwardDataParameters<T> p;
   p.dy = {pass.dy, static_cast<int>(s.out_h()), static_cast<int>(s.out_w()),
           static_cast<int>(s.out_pitch) / kVectorSize<T>};
-  p.out = {
-      pass.dx, pass.addend, nullptr, nullptr, static_cast<int>(s.in_channels), static_cast<int>(s.in_pitch),
-      false};
+  p.out = {pass.dx,
+           pass.addend,
+           nullptr,
+           nullptr,
+           static_cast<int>(s.in_channels),
+           static_cast<int>(s.in_pitch),
+           false,
+           pass.relu_output};
   p.column_tiles = divide_up(static_cast<int>(s.in_pitch), tile_size(tile).n);
   p.in_h = static_cast<int>(s.in_h);
   p.in_w = static_cast<int>(s.in_w);

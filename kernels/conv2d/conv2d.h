@@ -15,6 +15,7 @@
 
 #include "kernels/gemm/tile_table.h"
 #include "kernels/numeric.h"
+#include "kernels/tile_statistics.h"
 
 namespace trireme::kernels {
 
@@ -40,18 +41,7 @@ std::int64_t conv2d_packed_weights_size(const Conv2dShape& shape);
 template <typename T>
 void conv2d_pack_weights(T* packed, const float* weights, const Conv2dShape& shape, cudaStream_t stream);
 
-/// Statistics of a forward pass for the batch norm behind it, by tile of pixels:
-/// values[tile][0][channel] is the mean, values[tile][1][channel] the sum of squared deviations from it (M2),
-/// over the tile's pixels of the values as stored, that is, rounded to T. [tiles][2][out_pitch] floats; pad
-/// channels 0.
-struct TileStatistics {
-  float* values = nullptr;
-};
-/// Tile i has the pixels from i * rows_per_tile on: rows_per_tile of them, the last tile what is left of
-/// `rows`.
-struct StatisticsTiles {
-  std::int64_t tiles, rows_per_tile, rows;
-};
+/// How a forward pass cuts the pixels for the statistics of the batch norm behind it (tile_statistics.h).
 template <typename T>
 StatisticsTiles conv2d_statistics_tiles(const Conv2dShape& shape, TileShape tile = TileShape::automatic);
 
@@ -64,21 +54,23 @@ struct Conv2dForward {
   const float* bias = nullptr;  ///< [out_channels], or null
   const T* residual = nullptr;  ///< as y, or null
   bool relu = false;
-  TileStatistics statistics;  ///< written unless null
+  float* statistics = nullptr;  ///< values of TileStatistics, of y as stored; or null
 };
 /// y = relu(conv(x, weights) + bias + residual); elements outside the picture are zero.
 template <typename T>
 void conv2d_forward(const Conv2dForward<T>& pass, const Conv2dShape& shape, cudaStream_t stream,
                     TileShape tile = TileShape::automatic);
 
-/// dx = gradient of x + addend. dx [in_pixels][in_pitch] is written; `addend` as dx, or null, may be dx
-/// itself. in_pitch must be a multiple of 16 bytes.
+/// dx = gradient of x + addend, and zero where `relu_output` is given and not above zero: x itself, where a
+/// ReLU made it, so that the ReLU needs no pass. dx [in_pixels][in_pitch] is written; `addend` as dx, or
+/// null, may be dx itself. in_pitch must be a multiple of 16 bytes.
 template <typename T>
 struct Conv2dBackwardData {
   T* dx;
   const T* dy;       ///< [out_pixels][out_pitch]
   const T* weights;  ///< packed
   const T* addend = nullptr;
+  const T* relu_output = nullptr;  ///< as dx, or null
 };
 template <typename T>
 void conv2d_backward_data(const Conv2dBackwardData<T>& pass, const Conv2dShape& shape, cudaStream_t stream,

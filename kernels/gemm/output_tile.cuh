@@ -31,10 +31,14 @@ struct OutputParameters {
   float* statistics;   ///< [tiles of rows][2][pitch], or null
   int columns, pitch;  ///< columns from `columns` to `pitch` become zero
   bool relu;
+  /// As out, or null: what a ReLU gave. Where it is not above zero the result is zero, which makes a gradient
+  /// that of what the ReLU got.
+  const T* relu_output = nullptr;
 
   template <typename Visit>
   __host__ __device__ void visit_pointers(Visit visit) const {
     visit(out);
+    visit(relu_output);
     visit(addend);
     visit(bias);
     visit(statistics);
@@ -104,12 +108,15 @@ struct OutputTile {
                                                              std::int64_t place) {
     simt::Vector16<T> addend{};
     if (p.addend != nullptr) addend = simt::load16(p.addend + place);
+    simt::Vector16<T> relu_output{};
+    if (p.relu_output != nullptr) relu_output = simt::load16(p.relu_output + place);
     simt::Vector16<T> result;
     SIMT_UNROLL
     for (int j = 0; j < kVector; ++j) {
       float value = sums[j] + bias[j];
       if (p.addend != nullptr) value += to_float(addend.values[j]);
       if (p.relu && value < 0) value = 0;
+      if (p.relu_output != nullptr && !(to_float(relu_output.values[j]) > 0)) value = 0;
       // Not left to the zero weights: infinity times zero is not zero.
       result.values[j] = from_float<T>(column + j < p.columns ? value : 0.0F);
     }
