@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The oracle for max pooling and adaptive average pooling. Dense NHWC pictures.
+// The oracle for max pooling, average pooling and adaptive average pooling. Dense NHWC pictures.
 #pragma once
 
 #include <cstdint>
 
 namespace trireme::reference {
 
-struct MaxPoolShape {
+/// Windows of a fixed size, each with at least one element inside of the picture.
+struct PoolShape {
   std::int64_t batch, in_h, in_w, channels;
   std::int64_t kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w;
 
@@ -15,11 +16,20 @@ struct MaxPoolShape {
 };
 
 /// Largest element of each window; `places` gets the row h * in_w + w of the first largest one in row order.
+/// A window with a NaN gives NaN, and the place of the first.
 template <typename T>
-void max_pool_forward(T* y, std::int64_t* places, const T* x, const MaxPoolShape& shape);
+void max_pool_forward(T* y, std::int64_t* places, const T* x, const PoolShape& shape);
 /// dx; written. `places` as forward gave them.
 template <typename T>
-void max_pool_backward(T* dx, const T* dy, const std::int64_t* places, const MaxPoolShape& shape);
+void max_pool_backward(T* dx, const T* dy, const std::int64_t* places, const PoolShape& shape);
+
+/// Mean of each window: over all kernel_h * kernel_w elements, those outside of the picture being zero, if
+/// `count_include_pad`, else over the ones inside.
+template <typename T>
+void avg_pool_forward(T* y, const T* x, const PoolShape& shape, bool count_include_pad);
+/// dx; written.
+template <typename T>
+void avg_pool_backward(T* dx, const T* dy, const PoolShape& shape, bool count_include_pad);
 
 struct AdaptiveAvgPoolShape {
   std::int64_t batch, in_h, in_w, channels, out_h, out_w;

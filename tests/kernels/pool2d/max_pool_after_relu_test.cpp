@@ -20,7 +20,7 @@ TYPED_TEST(MaxPoolAfterRelu, GivesTheGradientOfWhatTheReluGot) {
   using T = TypeParam;
   const std::int64_t channels = 5, pitch = test::pitch_of<T>(channels);
   const Pool2dShape shape{2, 7, 6, static_cast<int>(pitch), 3, 2, 2, 2, 1, 1};
-  const reference::MaxPoolShape dense{2, 7, 6, channels, 3, 2, 2, 2, 1, 1};
+  const reference::PoolShape dense{2, 7, 6, channels, 3, 2, 2, 2, 1, 1};
   const std::int64_t in_rows = 2 * 7 * 6, out_rows = 2 * shape.out_h() * shape.out_w();
 
   std::vector<float> before = test::random_rows<T>(in_rows, channels, 1);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
 
 #include "tests/support/numbers.h"
@@ -16,7 +17,7 @@ using testing::random_values;
 
 TEST(ReferenceMaxPool, GivesWhatPyTorchGivesAlsoForEqualValues) {
   const std::vector<double> x = {1, 5, 2, 0, 3, 5, -1, 4, 4, 4, 4, 0};
-  const reference::MaxPoolShape shape{1, 3, 4, 1, 2, 3, 1, 2, 1, 1};
+  const reference::PoolShape shape{1, 3, 4, 1, 2, 3, 1, 2, 1, 1};
   std::vector<double> y(8);
   std::vector<std::int64_t> places(8);
   reference::max_pool_forward(y.data(), places.data(), x.data(), shape);
@@ -24,8 +25,18 @@ TEST(ReferenceMaxPool, GivesWhatPyTorchGivesAlsoForEqualValues) {
   EXPECT_EQ(places, (std::vector<std::int64_t>{1, 1, 1, 1, 5, 5, 8, 9}));
 }
 
+TEST(ReferenceMaxPool, KeepsTheFirstNaNOfAWindow) {
+  const double nan = std::nan("");
+  const std::vector<double> x = {3, nan, 5, nan, 1, 2};
+  std::vector<double> y(4);
+  std::vector<std::int64_t> places(4);
+  reference::max_pool_forward(y.data(), places.data(), x.data(), {1, 1, 6, 1, 1, 3, 1, 1, 0, 0});
+  EXPECT_EQ(places, (std::vector<std::int64_t>{1, 1, 3, 3}));
+  for (const double value : y) EXPECT_TRUE(std::isnan(value));
+}
+
 TEST(ReferenceMaxPool, GradientMatchesFiniteDifferences) {
-  const reference::MaxPoolShape s{2, 5, 6, 3, 3, 2, 2, 1, 1, 0};
+  const reference::PoolShape s{2, 5, 6, 3, 3, 2, 2, 1, 1, 0};
   auto x = random_values<double>(2 * 5 * 6 * 3, 1);
   const std::int64_t count = s.batch * s.out_h() * s.out_w() * s.channels;
   const auto dy = random_values<double>(count, 2);
@@ -39,6 +50,31 @@ TEST(ReferenceMaxPool, GradientMatchesFiniteDifferences) {
   reference::max_pool_forward(y.data(), places.data(), x.data(), s);
   reference::max_pool_backward(dx.data(), dy.data(), places.data(), s);
   expect_close(dx, central_differences(x, 1e-6, loss), 1e-8, "dx");
+}
+
+TEST(ReferenceAvgPool, DividesByTheWindowOrByWhatIsInside) {
+  const std::vector<double> x = {1, 2, 3, 4, 5, 6};
+  const reference::PoolShape shape{1, 2, 3, 1, 2, 2, 2, 2, 1, 1};
+  std::vector<double> y(4);
+  reference::avg_pool_forward(y.data(), x.data(), shape, true);
+  expect_close(y, std::vector<double>{0.25, 1.25, 1, 2.75}, 1e-14, "the window");
+  reference::avg_pool_forward(y.data(), x.data(), shape, false);
+  expect_close(y, std::vector<double>{1, 2.5, 4, 5.5}, 1e-14, "inside");
+}
+
+TEST(ReferenceAvgPool, GradientMatchesFiniteDifferences) {
+  const reference::PoolShape s{2, 5, 4, 2, 3, 2, 2, 1, 1, 1};
+  for (const bool count_include_pad : {true, false}) {
+    auto x = random_values<double>(s.batch * s.in_h * s.in_w * s.channels, 1);
+    const auto dy = random_values<double>(s.batch * s.out_h() * s.out_w() * s.channels, 2);
+    std::vector<double> y(dy.size()), dx(x.size());
+    reference::avg_pool_backward(dx.data(), dy.data(), s, count_include_pad);
+    const auto loss = [&] {
+      reference::avg_pool_forward(y.data(), x.data(), s, count_include_pad);
+      return testing::dot(y, dy);
+    };
+    expect_close(dx, central_differences(x, 1e-3, loss), 1e-9, "dx");
+  }
 }
 
 TEST(ReferenceAdaptiveAvgPool, GivesWhatPyTorchGives) {

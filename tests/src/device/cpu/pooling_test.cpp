@@ -13,7 +13,7 @@ namespace trireme {
 namespace {
 
 using reference::AdaptiveAvgPoolShape;
-using reference::MaxPoolShape;
+using reference::PoolShape;
 using testing::Arrangement;
 using testing::expect_close;
 using testing::OpCase;
@@ -23,7 +23,7 @@ using testing::run_op;
 
 constexpr Arrangement kArrangements[] = {Arrangement::dense, Arrangement::preferred};
 
-OpCase max_pool_case(const MaxPoolShape& s, Arrangement arrangement) {
+OpCase max_pool_case(const PoolShape& s, Arrangement arrangement) {
   OpCase c;
   c.op = MaxPoolOp{s.kernel_h, s.kernel_w, s.stride_h, s.stride_w, s.pad_h, s.pad_w};
   const Shape input{s.batch, s.in_h, s.in_w, s.channels};
@@ -33,7 +33,7 @@ OpCase max_pool_case(const MaxPoolShape& s, Arrangement arrangement) {
   return c;
 }
 
-void expect_reference(const OpResult& result, const OpCase& c, const MaxPoolShape& s) {
+void expect_reference(const OpResult& result, const OpCase& c, const PoolShape& s) {
   std::vector<float> y(c.output_grad.size()), dx(c.inputs[0].values.size());
   std::vector<std::int64_t> places(y.size());
   reference::max_pool_forward(y.data(), places.data(), c.inputs[0].values.data(), s);
@@ -42,8 +42,8 @@ void expect_reference(const OpResult& result, const OpCase& c, const MaxPoolShap
   if (c.training) expect_close(result.input_grads[0], dx, 1e-6, "input gradient");
 }
 
-std::vector<MaxPoolShape> max_pool_shapes() {
-  std::vector<MaxPoolShape> all = {{1, 1, 1, 1, 1, 1, 1, 1, 0, 0}, {2, 16, 16, 64, 3, 3, 2, 2, 1, 1}};
+std::vector<PoolShape> max_pool_shapes() {
+  std::vector<PoolShape> all = {{1, 1, 1, 1, 1, 1, 1, 1, 0, 0}, {2, 16, 16, 64, 3, 3, 2, 2, 1, 1}};
   for (std::int64_t channels : {1, 3, 5, 16, 17})
     for (std::int64_t size : {3, 4, 7, 8, 9})
       for (std::int64_t kernel : {2, 3})
@@ -55,7 +55,7 @@ std::vector<MaxPoolShape> max_pool_shapes() {
 
 TEST(CpuMaxPool, AgreesWithTheReferenceInEveryShape) {
   const auto device = make_cpu_device({1});
-  for (const MaxPoolShape& s : max_pool_shapes())
+  for (const PoolShape& s : max_pool_shapes())
     for (const Arrangement arrangement : kArrangements) {
       OpCase c = max_pool_case(s, arrangement);
       SCOPED_TRACE(c.inputs[0].shape.text() + " to " + c.output_shape.text());
@@ -69,7 +69,7 @@ TEST(CpuMaxPool, GivesTheGradientOfEqualValuesToTheFirst) {
   const auto device = make_cpu_device({2});
   for (const std::int64_t channels : {1, 5, 16, 17})
     for (const Arrangement arrangement : kArrangements) {
-      const MaxPoolShape s{2, 8, 9, channels, 3, 3, 2, 2, 1, 1};
+      const PoolShape s{2, 8, 9, channels, 3, 3, 2, 2, 1, 1};
       OpCase c = max_pool_case(s, arrangement);
       for (float& x : c.inputs[0].values) x = x < 0.5F ? 0.0F : 1.0F;
       expect_reference(run_op(*device, c), c, s);
