@@ -16,8 +16,11 @@ struct Shuffle {
   T result;
 };
 
+// The last lane to come reads and writes what stands on the stacks of the others: no race of the kernel's.
+#define SIMT_NOT_WATCHED __attribute__((no_sanitize("thread")))
+
 template <typename T>
-void resolve_shuffle(void* const* lanes, std::uint32_t mask) {
+SIMT_NOT_WATCHED void resolve_shuffle(void* const* lanes, std::uint32_t mask) {
   for (int lane = 0; lane < kWarpSize; ++lane) {
     if ((mask >> lane & 1U) == 0) continue;
     auto& reader = *static_cast<Shuffle<T>*>(lanes[lane]);
@@ -51,7 +54,7 @@ struct Vote {
 enum class VoteKind { ballot, any, all };
 
 template <VoteKind kKind>
-void resolve_vote(void* const* lanes, std::uint32_t mask) {
+SIMT_NOT_WATCHED void resolve_vote(void* const* lanes, std::uint32_t mask) {
   unsigned ballot = 0;
   for (int lane = 0; lane < kWarpSize; ++lane)
     if ((mask >> lane & 1U) != 0 && static_cast<const Vote*>(lanes[lane])->value != 0) ballot |= 1U << lane;
@@ -70,7 +73,7 @@ unsigned vote(const char* name, unsigned mask, int predicate, Site site) {
 }
 
 template <typename Combine>
-void resolve_reduction(void* const* lanes, std::uint32_t mask) {
+SIMT_NOT_WATCHED void resolve_reduction(void* const* lanes, std::uint32_t mask) {
   bool is_first = true;
   unsigned result = 0;
   for (int lane = 0; lane < kWarpSize; ++lane) {
@@ -99,6 +102,8 @@ struct Maximum {
 struct Minimum {
   unsigned operator()(unsigned a, unsigned b) const { return a < b ? a : b; }
 };
+
+#undef SIMT_NOT_WATCHED
 
 inline void resolve_nothing(void* const* /*lanes*/, std::uint32_t /*mask*/) {}
 

@@ -20,7 +20,8 @@ void named_barrier(int id, int threads, bool wait, Site site);
 
 /// What a warp does together. When all lanes of `mask` have come with the same `name`, mask and site,
 /// `resolve` is called once with the arguments of each lane of the mask (null for the others), reads and
-/// writes them, and all go on.
+/// writes them, and all go on. Without arguments it is __syncwarp, which orders the accesses of these lanes;
+/// the others do not.
 using Resolve = void (*)(void* const* lanes, std::uint32_t mask);
 void warp_collective(const char* name, Resolve resolve, std::uint32_t mask, void* arguments, Site site);
 
@@ -40,6 +41,8 @@ void async_wait(int pending, Site site);
 void check_access(const void* pointer, int bytes, bool is_write, Site site);
 /// Whether check_access does anything in this launch.
 bool checks_accesses();
+/// Tells race detectors of the 16 bytes that ldmatrix reads or stmatrix writes for the calling thread.
+void note_shared_row(const void* row, bool is_write);
 /// `pointer` must be 16-byte aligned and in this block's shared memory.
 void check_shared_row(const void* pointer, Site site);
 

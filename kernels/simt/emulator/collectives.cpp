@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kernels/simt/emulator/counters.h"
+#include "kernels/simt/emulator/sanitizer.h"
 #include "kernels/simt/emulator/worker.h"
 
 namespace trireme::simt::emulator {
@@ -46,6 +47,9 @@ void Worker::block_barrier(Site site) {
   if (barrier.arrived > 0 && !is_same(barrier.site, site))
     emulator::fail(site, "waits in __syncthreads while other threads wait in that of %s:%d",
                    barrier.site.file, barrier.site.line);
+  if (barrier.arrived == 0) barrier.order = new_order();
+  const void* const order = barrier.order;
+  order_before(order);
   barrier.site = site;
   barrier.threads = threads_;
   ++barrier.arrived;
@@ -55,9 +59,10 @@ void Worker::block_barrier(Site site) {
     // The last to arrive does not simply go on: it would always be ahead, and faults of order would hide.
     release(barrier);
     go_on_with(ready_.first(settings().order, random_));
-    return;
+  } else {
+    wait();
   }
-  wait();
+  order_after(order);
 }
 
 void Worker::named_barrier(int id, int threads, bool wait_for_others, Site site) {
@@ -70,6 +75,9 @@ void Worker::named_barrier(int id, int threads, bool wait_for_others, Site site)
   if (barrier.arrived > 0 && barrier.threads != threads)
     emulator::fail(site, "comes to barrier %d for %d threads while others wait in it for %d (%s:%d)", id,
                    threads, barrier.threads, barrier.site.file, barrier.site.line);
+  if (barrier.arrived == 0) barrier.order = new_order();
+  const void* const order = barrier.order;
+  order_before(order);
   barrier.threads = threads;
   barrier.site = site;
   ++barrier.arrived;
@@ -78,12 +86,14 @@ void Worker::named_barrier(int id, int threads, bool wait_for_others, Site site)
     barrier.waiting[static_cast<std::size_t>(running_ / 32)] |= 1U << (running_ % 32);
     waiting_at_[static_cast<std::size_t>(running_)] = site;
     wait();
+    order_after(order);
     return;
   }
   if (is_last) {
     release(barrier);
     ready_.add(running_ / 32, 1U << (running_ % 32));
     go_on_with(ready_.first(settings().order, random_));
+    if (wait_for_others) order_after(order);
   }
 }
 
@@ -109,7 +119,9 @@ PendingCollective& Worker::join(Warp& warp, const PendingCollective& wanted) {
           wanted.name, wanted.mask, std::countr_zero(pending.arrived & wanted.mask), pending.name,
           pending.mask, pending.site.file, pending.site.line);
   }
-  return warp.pending[static_cast<std::size_t>(warp.pending_count++)] = wanted;
+  PendingCollective& added = warp.pending[static_cast<std::size_t>(warp.pending_count++)] = wanted;
+  added.order = new_order();
+  return added;
 }
 
 void Worker::complete(int warp_index, PendingCollective& collective) {
@@ -138,16 +150,20 @@ void Worker::warp_collective(const char* name, Resolve resolve, std::uint32_t ma
     emulator::fail(site, "calls %s with mask 0x%08x, but lane %d has exited or does not exist", name, mask,
                    std::countr_zero(mask & warp.exited));
   warp.arguments[static_cast<std::size_t>(lane)] = arguments;
-  PendingCollective& pending = join(warp, {name, resolve, mask, own, site});
+  PendingCollective& pending = join(warp, {name, resolve, mask, own, site, nullptr});
+  const void* const order = arguments == nullptr ? pending.order : nullptr;
+  if (order != nullptr) order_before(order);
   if (pending.arrived != mask) {
     waiting_at_[static_cast<std::size_t>(running_)] = site;
     wait();
-    return;
+  } else {
+    complete(warp_index, pending);
+    if (settings().order != Order::forward) {  // there it is a switch less to go on
+      ready_.add(warp_index, own);
+      wait();
+    }
   }
-  complete(warp_index, pending);
-  if (settings().order == Order::forward) return;  // a switch less
-  ready_.add(warp_index, own);
-  wait();
+  if (order != nullptr) order_after(order);
 }
 
 }  // namespace trireme::simt::emulator

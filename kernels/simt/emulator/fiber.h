@@ -32,6 +32,7 @@ class FiberStack {
 struct Fiber {
   boost::context::detail::fcontext_t context = nullptr;
   void* fake_stack = nullptr;  ///< AddressSanitizer's
+  void* identity = nullptr;    ///< ThreadSanitizer's
   const void* stack_bottom = nullptr;
   std::size_t stack_size = 0;
 };

@@ -13,6 +13,7 @@
 
 #include "kernels/simt/emulator/counters.h"
 #include "kernels/simt/emulator/launch.h"
+#include "kernels/simt/emulator/sanitizer.h"
 #include "kernels/simt/emulator/settings.h"
 #include "kernels/simt/emulator/worker.h"
 
@@ -135,6 +136,7 @@ void run_grid(const LaunchSite& site, const GridShape& shape, const std::functio
   static thread_local const auto own = std::make_unique<Worker>();
   static Helpers helpers;
   Grid grid(shape, thread);
+  order_before(order_of_begin(thread));
   begin_counting(site, shape);
   const int threads = settings().counting ? 1 : settings().threads;
   if (threads == 1 || grid.count() == 1)
@@ -142,6 +144,7 @@ void run_grid(const LaunchSite& site, const GridShape& shape, const std::functio
   else
     helpers.run(grid, threads - 1, *own);
   end_counting();
+  order_after(order_of_end(thread));
   if (!grid.error().empty())
     throw EmulationError(std::string("kernel ") + site.kernel + ", launched at " + site.file + ":" +
                          std::to_string(site.line) + ": " + grid.error());

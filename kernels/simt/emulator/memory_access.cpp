@@ -54,7 +54,15 @@ void check_shared_row(const void* pointer, Site site) {
     fail(site, "gives a row at %p that is not in shared memory", pointer);
 }
 
+void note_shared_row(const void* row, bool is_write) {
+  note_access(row, 16, is_write, __builtin_return_address(0));
+}
+
 void async_copy(void* shared, const void* global, int bytes, bool valid, Site site) {
+  if (watches_order()) {
+    if (valid) note_access(global, bytes, false, __builtin_return_address(0));
+    note_access(shared, bytes, true, __builtin_return_address(0));
+  }
   Worker::current().async_copy(shared, global, bytes, valid, site);
 }
 void async_commit() {

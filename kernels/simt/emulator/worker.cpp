@@ -9,6 +9,9 @@
 namespace trireme::simt::emulator {
 namespace {
 
+constexpr std::size_t kWatchedStacks = 1024;
+constexpr unsigned kSwitchWithoutOrder = 1;
+
 thread_local Worker* current_worker = nullptr;
 
 uint3 index_of(int thread, dim3 block) {
@@ -26,17 +29,30 @@ Worker::Worker() {
   waiting_at_.resize(kMaxThreads);
 }
 
+Worker::~Worker() {
+  for (void* identity : identities_) __tsan_destroy_fiber(identity);
+}
+
+// One after another blocks run on the same stacks. For a sanitizer the same stack is the same thread, whose
+// accesses in two blocks are no race: then blocks go round among several sets of stacks.
 void Worker::prepare_threads(int count) {
-  while (static_cast<int>(stacks_.size()) < count) stacks_.emplace_back(static_cast<int>(stacks_.size()));
+  const auto wanted = static_cast<std::size_t>(count);
+  first_stack_ = watches_order() ? first_stack_ + wanted : 0;
+  if (first_stack_ + wanted > std::max(kWatchedStacks, 2 * wanted)) first_stack_ = 0;
+  while (stacks_.size() < first_stack_ + wanted) {
+    stacks_.emplace_back(static_cast<int>(stacks_.size()));
+    if (watches_order()) identities_.push_back(__tsan_create_fiber(0));
+  }
   if (static_cast<int>(fibers_.size()) < count) {
     fibers_.resize(static_cast<std::size_t>(count));
     async_ = std::make_unique_for_overwrite<AsyncCopies[]>(static_cast<std::size_t>(count));
   }
   for (int i = 0; i < count; ++i) {
-    const FiberStack& stack = stacks_[static_cast<std::size_t>(i)];
+    const std::size_t place = first_stack_ + static_cast<std::size_t>(i);
+    const FiberStack& stack = stacks_[place];
     fibers_[static_cast<std::size_t>(i)] = {
         boost::context::detail::make_fcontext(stack.top(), stack.size(), &Worker::enter), nullptr,
-        stack.bottom(), stack.size()};
+        watches_order() ? identities_[place] : nullptr, stack.bottom(), stack.size()};
     async_[static_cast<std::size_t>(i)].start_block();
   }
 }
@@ -72,12 +88,13 @@ std::string Worker::run_block(const GridShape& shape, uint3 block, const std::fu
   thread_ = &thread;
   start_block(shape, block);
   running_ = -1;
+  if (watches_order()) main_.identity = __tsan_get_current_fiber();
   switch_to(ready_.first(settings().order, random_));
   current_worker = nullptr;
   if (error_[0] == '\0') return {};
   // Fibers were left where they stood: what their frames forbade is stack again.
   for (int i = 0; i < threads_; ++i) {
-    const FiberStack& stack = stacks_[static_cast<std::size_t>(i)];
+    const FiberStack& stack = stacks_[first_stack_ + static_cast<std::size_t>(i)];
     allow(stack.bottom(), stack.size());
   }
   return error_.data();
@@ -104,12 +121,14 @@ void Worker::switch_to(int thread) {
   }
   if (__sanitizer_start_switch_fiber != nullptr)
     __sanitizer_start_switch_fiber(&fiber(previous_).fake_stack, target.stack_bottom, target.stack_size);
+  if (watches_order()) __tsan_switch_to_fiber(target.identity, kSwitchWithoutOrder);
   arrived_from(boost::context::detail::jump_fcontext(target.context, this).fctx);
 }
 
 void Worker::enter(boost::context::detail::transfer_t from) {
   auto* self = static_cast<Worker*>(from.data);
   self->arrived_from(from.fctx);
+  order_after(order_of_begin(*self->thread_));
   (*self->thread_)();
   self->exit_thread();
 }
@@ -117,6 +136,7 @@ void Worker::enter(boost::context::detail::transfer_t from) {
 void Worker::exit_thread() {
   if (!async_copies().empty())
     emulator::fail({"", 0}, "exits with asynchronous copies that were not waited for");
+  order_before(order_of_end(*thread_));
   warps_[static_cast<std::size_t>(running_ / 32)].exited |= 1U << (running_ % 32);
   --live_;
   wait();

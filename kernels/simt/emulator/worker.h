@@ -20,17 +20,27 @@
 
 namespace trireme::simt::emulator {
 
+/// Places that order a launch's threads after what the host did before, and before what it does after.
+inline const void* order_of_begin(const std::function<void()>& thread) {
+  return &thread;
+}
+inline const void* order_of_end(const std::function<void()>& thread) {
+  return reinterpret_cast<const char*>(&thread) + 8;
+}
+
 /// A collective of one warp that some lanes wait in.
 struct PendingCollective {
   const char* name;
   Resolve resolve;
   std::uint32_t mask, arrived;
   Site site;
+  const void* order;  ///< see sanitizer.h
 };
 
 class Worker {
  public:
   Worker();
+  ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
@@ -54,6 +64,7 @@ class Worker {
   struct Barrier {
     int arrived = 0, threads = 0;
     Site site{};
+    const void* order = nullptr;
     std::array<std::uint32_t, kMaxWarps> waiting{};
   };
   struct Warp {
@@ -76,11 +87,14 @@ class Worker {
   PendingCollective& join(Warp& warp, const PendingCollective& wanted);
   void complete(int warp, PendingCollective& collective);
   void prepare_threads(int count);
+  const void* new_order() { return &orders_[next_order_++ % orders_.size()]; }
   std::string place_of(int thread) const;
   std::string deadlock() const;
 
   std::vector<FiberStack> stacks_;
   std::vector<Fiber> fibers_;
+  std::vector<void*> identities_;         ///< of the stacks, where a sanitizer wants them
+  std::size_t first_stack_ = 0;           ///< of this block
   std::unique_ptr<AsyncCopies[]> async_;  // NOLINT(modernize-avoid-c-arrays): too large to be constructed
   std::vector<Site> waiting_at_;          ///< of each thread that is not ready
   Fiber main_;
@@ -95,6 +109,9 @@ class Worker {
   int running_ = -1;   ///< -1: the thread that called run_block
   int previous_ = -1;  ///< who jumped here
   std::uint64_t random_ = 0;
+  /// Each meeting has a place of its own to be ordered by: who is through it may be at the next one already.
+  std::array<std::uint64_t, 1024> orders_{};
+  std::size_t next_order_ = 0;
   std::array<char, 1024> error_{};
 };
 

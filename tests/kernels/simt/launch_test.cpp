@@ -171,12 +171,12 @@ __global__ void sum_kernel(const int* from, long long* sums) {
 }
 
 TEST(OsThreads, ShareTheBlocksOfAGrid) {
-  constexpr int kBlocks = 200;
+  constexpr int kBlocks = 60;
   std::vector<int> values(kBlocks * 128);
   std::iota(values.begin(), values.end(), 0);
   const DeviceArray<int> from(values);
   const WithSettings with([](Settings& settings) { settings.threads = 4; });
-  for (int repeat = 0; repeat < 20; ++repeat) {
+  for (int repeat = 0; repeat < 5; ++repeat) {
     DeviceArray<long long> to(kBlocks);
     SIMT_LAUNCH(sum_kernel, kBlocks, 128, 0, nullptr, from.data(), to.data());
     const auto sums = to.to_host();

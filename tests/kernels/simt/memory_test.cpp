@@ -140,7 +140,7 @@ __global__ void atomics_kernel(int* sums, unsigned long long* mask, float* total
   if (thread < 64) atomicOr(mask, 1ULL << thread);
   atomicExch(sums + 3, 9);
   // Each thread takes a number of its own.
-  int taken = load(sums + 4);
+  int taken = atomicAdd(sums + 4, 0);
   while (true) {
     const int before = atomicCAS(sums + 4, taken, taken + 1);
     if (before == taken) break;
