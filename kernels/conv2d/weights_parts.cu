@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "kernels/conv2d/backward_weights.h"
 
 namespace trireme::kernels {
@@ -64,8 +66,9 @@ WeightsPlan plan_weights_parts(const ProductSize& product, std::int64_t gradient
   plan.row_tiles = static_cast<int>(divide_up<std::int64_t>(product.m, size.m));
   plan.column_tiles = static_cast<int>(divide_up<std::int64_t>(product.n, size.n));
   plan.steps = static_cast<int>(divide_up<std::int64_t>(product.k, tile_k));
-  const int parts = choose_parts(static_cast<std::int64_t>(plan.row_tiles) * plan.column_tiles, plan.steps,
-                                 static_cast<std::int64_t>(multiprocessors) * blocks_of_multiprocessor(tile));
+  const int parts =
+      choose_parts(static_cast<std::int64_t>(plan.row_tiles) * plan.column_tiles, plan.steps,
+                   std::max<std::int64_t>(1, std::int64_t{multiprocessors} * blocks_of_multiprocessor(tile)));
   plan.steps_of_part = divide_up(plan.steps, parts);
   plan.parts = plan.steps == 0 ? 1 : divide_up(plan.steps, plan.steps_of_part);
   plan.size = gradient_size;
