@@ -4,9 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include <bit>
+#include <algorithm>
 #include <cmath>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,51 +13,9 @@
 #include "kernels/reference/conv2d.h"
 #include "tests/kernels/support/device_array.h"
 #include "tests/kernels/support/pictures.h"
+#include "tests/kernels/support/products.h"
 
 namespace trireme::test {
-
-using ConvTypes = ::testing::Types<simt::BFloat16, simt::Half, simt::Tf32, float>;
-
-/// As the tensor core reads it: tf32 operands lose 13 bits, rounded to nearest, ties away from zero.
-template <typename T>
-double operand(float value) {
-  if constexpr (std::is_same_v<T, simt::Tf32>)
-    return std::bit_cast<float>((std::bit_cast<std::uint32_t>(value) + 0x1000U) & 0xFFFFE000U);
-  else
-    return kernels::to_float(kernels::from_float<T>(value));
-}
-template <typename T>
-std::vector<double> operands(const std::vector<float>& values) {
-  std::vector<double> result;
-  result.reserve(values.size());
-  for (const float value : values) result.push_back(operand<T>(value));
-  return result;
-}
-
-/// Values of T differ from the exact ones by half a unit in the last place, and one more for a sum that is
-/// near a tie.
-template <typename T>
-constexpr double kUnit = 1e-6;
-template <>
-inline constexpr double kUnit<simt::BFloat16> = 1.0 / 256;
-template <>
-inline constexpr double kUnit<simt::Half> = 1.0 / 2048;
-
-/// fp32 sums of `terms` products of values up to 1.
-inline double sum_error(double terms) {
-  return 1e-6 + terms * 2e-7;
-}
-
-inline void expect_near(const std::vector<float>& values, const std::vector<double>& expected,
-                        double relative, double absolute, const std::string& what) {
-  ASSERT_EQ(values.size(), expected.size()) << what;
-  int shown = 0;
-  for (std::size_t i = 0; i < values.size() && shown < 5; ++i)
-    if (!(std::abs(values[i] - expected[i]) <= relative * std::abs(expected[i]) + absolute)) {
-      ADD_FAILURE() << what << "[" << i << "] is " << values[i] << ", expected " << expected[i];
-      ++shown;
-    }
-}
 
 /// batch, height, width, channels in and out, kernel, stride, padding.
 struct Dimensions {

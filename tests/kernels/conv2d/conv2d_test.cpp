@@ -10,7 +10,7 @@ using kernels::TileShape;
 
 template <typename T>
 class Conv2d : public ::testing::Test {};
-TYPED_TEST_SUITE(Conv2d, ConvTypes);
+TYPED_TEST_SUITE(Conv2d, ProductTypes);
 
 TYPED_TEST(Conv2d, HasKernelsOfEverySize) {
   for (const std::int64_t kernel : {1, 2, 3, 5, 7})
