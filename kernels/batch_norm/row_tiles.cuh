@@ -17,6 +17,7 @@
 namespace trireme::kernels {
 
 constexpr int kTileThreads = 256;
+constexpr int kMostColumns = 32;
 
 /// The cut as a kernel sees it: gridDim.x tiles of columns, gridDim.y tiles of rows.
 struct RowTiles {
@@ -40,7 +41,7 @@ struct RowTiles {
 inline RowTiles make_row_tiles(std::int64_t rows, int channels, int pitch, int vector, std::int64_t blocks,
                                std::int64_t rows_per_lane) {
   RowTiles tiles{rows, 0, channels, pitch, 0};
-  while (tiles.columns() < 32 && tiles.columns() < pitch / vector) ++tiles.columns_log2;
+  while (tiles.columns() < kMostColumns && tiles.columns() < pitch / vector) ++tiles.columns_log2;
   const std::int64_t wanted = divide_up<std::int64_t>(blocks, tiles.column_tiles(vector));
   const std::int64_t least = rows_per_lane * tiles.lanes();
   tiles.rows_per_tile = round_up<std::int64_t>(divide_up(rows, wanted), tiles.lanes());

@@ -6,6 +6,8 @@
 // from the mean, so no more than the bits of n are lost, whatever the mean; x0 is a member of the sample, and
 // n is some dozens. Pairs are then merged by Chan's formula: with delta = mean_b - mean_a and n = n_a + n_b
 //   mean = mean_a + delta n_b / n,   M2 = M2_a + M2_b + delta^2 n_a n_b / n.
+// Means are kept as distances from the tile's first row until the end: a mean rounded to fp32 is wrong by its
+// size times 2^-24, which would be much for numbers far from zero that are close together.
 #include "kernels/batch_norm/batch_norm.h"
 #include "kernels/batch_norm/checks.h"
 #include "kernels/batch_norm/row_tiles.cuh"
@@ -48,7 +50,22 @@ __device__ __forceinline__ void add_rows(Moments<kVectorSize<T>>& moments, const
   }
 }
 
-/// Numbers of a thread: Vector means, Vector M2, the count.
+/// Gives the first values of lane 0, which has a row in every tile, to all lanes.
+template <int Vector>
+__device__ __forceinline__ void share_first_row(float (&origin)[Vector], const float (&first)[Vector],
+                                                const RowTiles& tiles, int lane) {
+  SIMT_SHARED(float, shared, Vector* kMostColumns);
+  const int column = static_cast<int>(threadIdx.x) & (tiles.columns() - 1);
+  if (lane == 0) {
+    SIMT_UNROLL
+    for (int v = 0; v < Vector; ++v) shared[v * kMostColumns + column] = first[v];
+  }
+  __syncthreads();
+  SIMT_UNROLL
+  for (int v = 0; v < Vector; ++v) origin[v] = shared[v * kMostColumns + column];
+}
+
+/// Numbers of a thread: Vector means (from the origin), Vector M2, the count.
 template <int Vector>
 __device__ __forceinline__ void merge(float (&own)[2 * Vector + 1], const float (&other)[2 * Vector + 1]) {
   const float other_count = other[2 * Vector], count = own[2 * Vector] + other_count;
@@ -71,13 +88,15 @@ __global__ void __launch_bounds__(kTileThreads)
   Moments<kVector> moments{};
   add_rows(moments, x, walk, tiles.pitch);
 
+  float origin[kVector];
+  share_first_row(origin, moments.first, tiles, walk.lane);
   float values[2 * kVector + 1];
   const auto count = static_cast<float>(moments.count);
   SIMT_UNROLL
   for (int v = 0; v < kVector; ++v) {
     const float mean = moments.count > 0 ? moments.sum[v] / count : 0.0F;
     const float m2 = fmaf(-mean, moments.sum[v], moments.square[v]);
-    values[v] = moments.first[v] + mean;
+    values[v] = moments.count > 0 ? moments.first[v] - origin[v] + mean : 0.0F;
     values[kVector + v] = m2 < 0 ? 0.0F : m2;
   }
   values[2 * kVector] = count;
@@ -87,7 +106,7 @@ __global__ void __launch_bounds__(kTileThreads)
   float* tile = tile_statistics + static_cast<std::int64_t>(blockIdx.y) * 2 * tiles.pitch + walk.channel;
   float part[kVector];
   SIMT_UNROLL
-  for (int v = 0; v < kVector; ++v) part[v] = values[v];
+  for (int v = 0; v < kVector; ++v) part[v] = origin[v] + values[v];
   store_channels(tile, part);
   SIMT_UNROLL
   for (int v = 0; v < kVector; ++v) part[v] = values[kVector + v];
@@ -110,7 +129,7 @@ void batch_norm_statistics(float* tiles, const T* x, const BatchNormShape& shape
               tiles, x, cut);
 }
 
-#define TRIREME_INSTANTIATE(T)                                        \
+#define TRIREME_INSTANTIATE(T)                                         \
   template StatisticsTiles batch_norm_tiles<T>(const BatchNormShape&); \
   template void batch_norm_statistics<T>(float*, const T*, const BatchNormShape&, cudaStream_t);
 TRIREME_INSTANTIATE(BFloat16)
