@@ -73,7 +73,7 @@ std::string H5File::read_text_attribute(std::string_view name, std::string_view 
     const H5Handle memory = h5::string_type(H5T_VARIABLE, cset);
     char* value = nullptr;
     if (H5Aread(open.handle.get(), memory.get(), &value) < 0) h5::fail(Status::bad_data, "read", path_, what);
-    const std::string text = value == nullptr ? "" : value;
+    std::string text = value == nullptr ? "" : value;
     H5free_memory(value);
     return text;
   }
@@ -81,7 +81,8 @@ std::string H5File::read_text_attribute(std::string_view name, std::string_view 
   const H5Handle memory = h5::string_type(text.size(), cset);
   if (H5Aread(open.handle.get(), memory.get(), text.data()) < 0)
     h5::fail(Status::bad_data, "read", path_, what);
-  return std::string(text.c_str());
+  text.resize(text.find('\0'));
+  return text;
 }
 
 template <H5Number T>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/train/cgroup.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <fstream>
 #include <optional>
@@ -69,7 +71,7 @@ double cgroup_cpu_quota(std::string_view membership, const std::string& root) {
     } else {
       const std::vector<std::string> names = split(controllers, ',');
       if (std::find(names.begin(), names.end(), "cpu") == names.end()) continue;
-      quota = smallest_upwards(root + "/" + controllers, path, quota_v1);
+      quota = smallest_upwards(fmt::format("{}/{}", root, controllers), path, quota_v1);
       if (quota == 0) quota = smallest_upwards(root + "/cpu", path, quota_v1);
     }
     if (quota > 0) smallest = smallest > 0 ? std::min(smallest, quota) : quota;
