@@ -10,7 +10,7 @@ namespace trireme::simt::emulator {
 namespace {
 
 constexpr std::size_t kWatchedStacks = 1024;
-constexpr unsigned kSwitchWithoutOrder = 1;
+constexpr unsigned kSwitchWithOrder = 0, kSwitchWithoutOrder = 1;
 
 thread_local Worker* current_worker = nullptr;
 
@@ -25,8 +25,12 @@ Worker& Worker::current() {
   return *current_worker;
 }
 
+bool Worker::is_running() {
+  return current_worker != nullptr && current_worker->running_ >= 0;
+}
+
 Worker::Worker() {
-  waiting_at_.resize(kMaxThreads);
+  waiting_at_.resize(kMaxThreads, Site{"", 0});
 }
 
 Worker::~Worker() {
@@ -60,6 +64,7 @@ void Worker::prepare_threads(int count) {
 void Worker::start_block(const GridShape& shape, uint3 block) {
   shape_ = shape;
   block_ = block;
+  ++block_number_;
   threads_ = live_ = static_cast<int>(shape.block.x * shape.block.y * shape.block.z);
   prepare_threads(threads_);
   memory_.start_block(shape.shared_bytes);
@@ -96,6 +101,10 @@ std::string Worker::run_block(const GridShape& shape, uint3 block, const std::fu
   for (int i = 0; i < threads_; ++i) {
     const FiberStack& stack = stacks_[first_stack_ + static_cast<std::size_t>(i)];
     allow(stack.bottom(), stack.size());
+    if (!watches_order()) continue;
+    // What they did comes before what the host does next, as if they had ended.
+    __tsan_switch_to_fiber(fiber(i).identity, kSwitchWithOrder);
+    __tsan_switch_to_fiber(main_.identity, kSwitchWithOrder);
   }
   return error_.data();
 }
