@@ -19,7 +19,8 @@ struct BackwardWeightsParameters {
   Picture x;
   WindowGrid grid;
   WeightsGradient gradient;  ///< the first part's
-  std::int64_t part_size;    ///< floats from part to part
+  float* bias_gradient;      ///< the first part's, or null
+  std::int64_t part_size;    ///< floats from part to part, of both
   int column_tiles;
   int steps, steps_of_part;  ///< along k
 
@@ -28,6 +29,7 @@ struct BackwardWeightsParameters {
     visit(dy.data);
     visit(x.data);
     visit(gradient.data);
+    visit(bias_gradient);
   }
 };
 
@@ -41,16 +43,23 @@ __global__ void __launch_bounds__(Tile::kThreads)
   const int part = static_cast<int>(blockIdx.z);
   const int first_step = part * p.steps_of_part;
   const int steps_left = p.steps - first_step;
+  // Of the blocks that share rows of the product, the first sums the bias.
+  const bool sums_bias = p.bias_gradient != nullptr && first_column == 0;
   Accumulators<Tile> sums;
+  BiasSums<T, Tile> bias;
   {
     MnMajorMatrixLoader<T, Tile::kM, Tile::kThreads> gradients(p.dy, first_row, first_step);
     WindowRowsLoader<T, Tile::kN, Tile::kThreads, kStem> windows(p.x, p.grid, first_column, first_step);
     multiply<T, Tile>(sums, shared, steps_left < p.steps_of_part ? steps_left : p.steps_of_part, gradients,
-                      windows);
+                      windows, [&](const unsigned char* tile) {
+                        if (sums_bias) bias.add(tile);
+                      });
   }
   WeightsGradient gradient = p.gradient;
   gradient.data += part * p.part_size;
   store_weights_tile<Tile>(gradient, sums, first_row, first_column);
+  if (sums_bias)
+    bias.store(p.bias_gradient + part * p.part_size, shared, first_row, gradient.rows, gradient.accumulate);
 }
 
 template <typename T, typename Tile>
@@ -92,9 +101,7 @@ int conv2d_backward_weights_splits(const Conv2dShape& shape, int multiprocessors
 template <typename T>
 std::size_t conv2d_backward_weights_workspace_bytes(const Conv2dShape& shape, int multiprocessors,
                                                     TileShape tile) {
-  const std::size_t parts = parts_bytes(plan_backward_weights<T>(shape, multiprocessors, tile));
-  const std::size_t columns = column_sums_workspace_bytes(shape.out_pixels(), shape.out_pitch);
-  return parts > columns ? parts : columns;  // one after the other
+  return parts_bytes(plan_backward_weights<T>(shape, multiprocessors, tile));
 }
 
 template <typename T>
@@ -116,6 +123,8 @@ void conv2d_backward_weights(const Conv2dBackwardWeights<T>& pass, const Conv2dS
                 static_cast<int>(shape.kernel_w),
                 static_cast<int>(shape.in_channels),
                 direct && pass.accumulate};
+  p.bias_gradient = pass.dbias;
+  if (pass.dbias != nullptr && !direct) p.bias_gradient = p.gradient.data + plan.bias_place;
   p.part_size = plan.part_size;
   p.column_tiles = plan.column_tiles;
   p.steps = plan.steps;
@@ -125,11 +134,11 @@ void conv2d_backward_weights(const Conv2dBackwardWeights<T>& pass, const Conv2dS
   with_tile<T>(tile, [&](auto shape_of_tile) {
     launch_backward_weights<T, decltype(shape_of_tile)>(p, grid, is_stem<T>(shape), stream);
   });
-  if (!direct)
-    sum_parts(pass.dweights, static_cast<const float*>(pass.workspace), plan, pass.accumulate, stream);
+  if (direct) return;
+  const auto* parts = static_cast<const float*>(pass.workspace);
+  sum_parts(pass.dweights, parts, plan.size, plan, pass.accumulate, stream);
   if (pass.dbias != nullptr)
-    column_sums(pass.dbias, pass.dy, {shape.out_pixels(), shape.out_channels, shape.out_pitch},
-                pass.workspace, pass.accumulate, stream);
+    sum_parts(pass.dbias, parts + plan.bias_place, shape.out_channels, plan, pass.accumulate, stream);
 }
 
 #define TRIREME_INSTANTIATE_CONV2D_BACKWARD_WEIGHTS(T)                                                 \

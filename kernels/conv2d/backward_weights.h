@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the sum over pixels is cut into parts; the sums of parts and of columns.
+// How the sum over pixels is cut into parts, and the sum of the parts.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -18,7 +18,9 @@ struct ProductSize {
 struct WeightsPlan {
   int row_tiles, column_tiles;
   int steps, steps_of_part, parts;  ///< every part has at least one step, but for a sum of none
-  std::int64_t size, part_size;     ///< floats of the gradient, and from part to part: a multiple of 16 bytes
+  /// Floats of the gradient, from a part's begin to the bias's gradient, and from part to part; the latter
+  /// two are multiples of 16 bytes.
+  std::int64_t size, bias_place, part_size;
 };
 
 /// As many parts as fill the multiprocessors well, none below four steps.
@@ -28,17 +30,9 @@ WeightsPlan plan_weights_parts(const ProductSize& product, std::int64_t gradient
 /// Of the parts in the workspace; none where a single part goes to the gradient directly.
 std::size_t parts_bytes(const WeightsPlan& plan);
 
-/// to = sum of the parts, in order; added to `to` where `accumulate`.
-void sum_parts(float* to, const float* parts, const WeightsPlan& plan, bool accumulate, cudaStream_t stream);
-
-struct ColumnSumsShape {
-  std::int64_t rows, columns, pitch;
-};
-/// to[column] = sum over rows of data[row][column]; added to `to` where `accumulate`. In two steps, both in
-/// fixed order.
-template <typename T>
-void column_sums(float* to, const T* data, const ColumnSumsShape& shape, void* workspace, bool accumulate,
-                 cudaStream_t stream);
-std::size_t column_sums_workspace_bytes(std::int64_t rows, std::int64_t pitch);
+/// to[i] = sum over the parts of parts[part * plan.part_size + i], in order, for i below `size`; added to
+/// `to` where `accumulate`.
+void sum_parts(float* to, const float* parts, std::int64_t size, const WeightsPlan& plan, bool accumulate,
+               cudaStream_t stream);
 
 }  // namespace trireme::kernels

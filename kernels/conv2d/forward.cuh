@@ -93,8 +93,8 @@ void conv2d_forward(const Conv2dForward<T>& pass, const Conv2dShape& shape, cuda
   });
 }
 
-#define TRIREME_INSTANTIATE_CONV2D_FORWARD(T)                                  \
-  template TileShape conv2d_forward_tile<T>(const Conv2dShape&);               \
+#define TRIREME_INSTANTIATE_CONV2D_FORWARD(T)                                         \
+  template TileShape conv2d_forward_tile<T>(const Conv2dShape&);                      \
   template StatisticsTiles conv2d_statistics_tiles<T>(const Conv2dShape&, TileShape); \
   template void conv2d_forward<T>(const Conv2dForward<T>&, const Conv2dShape&, cudaStream_t, TileShape)
 

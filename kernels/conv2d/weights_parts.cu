@@ -72,7 +72,8 @@ WeightsPlan plan_weights_parts(const ProductSize& product, std::int64_t gradient
   plan.steps_of_part = divide_up(plan.steps, parts);
   plan.parts = plan.steps == 0 ? 1 : divide_up(plan.steps, plan.steps_of_part);
   plan.size = gradient_size;
-  plan.part_size = round_up<std::int64_t>(gradient_size, kVectorSize<float>);
+  plan.bias_place = round_up<std::int64_t>(gradient_size, kVectorSize<float>);
+  plan.part_size = plan.bias_place + round_up<std::int64_t>(product.m, kVectorSize<float>);
   return plan;
 }
 
@@ -80,10 +81,11 @@ std::size_t parts_bytes(const WeightsPlan& plan) {
   return plan.parts == 1 ? 0 : static_cast<std::size_t>(plan.parts * plan.part_size) * sizeof(float);
 }
 
-void sum_parts(float* to, const float* parts, const WeightsPlan& plan, bool accumulate, cudaStream_t stream) {
-  const std::int64_t vectors = plan.part_size / kVectorSize<float>;
+void sum_parts(float* to, const float* parts, std::int64_t size, const WeightsPlan& plan, bool accumulate,
+               cudaStream_t stream) {
+  const std::int64_t vectors = divide_up<std::int64_t>(size, kVectorSize<float>);
   SIMT_LAUNCH(sum_parts_kernel, dim3(static_cast<unsigned>(divide_up<std::int64_t>(vectors, kThreads))),
-              dim3(kThreads), 0, stream, to, parts, plan.parts, plan.part_size, plan.size, accumulate);
+              dim3(kThreads), 0, stream, to, parts, plan.parts, plan.part_size, size, accumulate);
 }
 
 }  // namespace trireme::kernels

@@ -67,4 +67,40 @@ __device__ __forceinline__ void store_weights_tile(const WeightsGradient& g, con
   }
 }
 
+/// The gradient of a bias, which is the sum of dy over pixels: dy's tiles are in shared memory anyway. A
+/// thread sums the chunks that it has copied: 16 bytes of channels, every kStep-th pixel.
+template <typename T, typename Tile>
+class BiasSums {
+ public:
+  __device__ void add(const unsigned char* tile) {
+    SIMT_UNROLL
+    for (int i = 0; i < Map::kCopies; ++i) {
+      const auto values = *reinterpret_cast<const simt::Vector16<T>*>(Map::source(tile, i));
+      SIMT_UNROLL
+      for (int j = 0; j < kVectorSize<T>; ++j) sums_[j] += to_float(values.values[j]);
+    }
+  }
+
+  /// Adds the threads' sums in order, for channels first ... below `end`. `shared` holds Tile::kSharedBytes.
+  __device__ void store(float* to, unsigned char* shared, int first, int end, bool accumulate) const {
+    float* groups = reinterpret_cast<float*>(shared);
+    static_assert(Map::kStep * Tile::kM * sizeof(float) <= Tile::kSharedBytes, "they fit over the tiles");
+    __syncthreads();
+    SIMT_UNROLL
+    for (int j = 0; j < kVectorSize<T>; ++j)
+      groups[Map::row(0) * Tile::kM + Map::column() * kVectorSize<T> + j] = sums_[j];
+    __syncthreads();
+    for (int i = static_cast<int>(threadIdx.x); i < Tile::kM && first + i < end; i += Tile::kThreads) {
+      float sum = 0;
+      for (int group = 0; group < Map::kStep; ++group) sum += groups[group * Tile::kM + i];
+      write_or_add(to + first + i, sum, accumulate);
+    }
+  }
+
+ private:
+  using Map = CopyMap<SharedTile<T, Major::mn, Tile::kM>, Tile::kThreads>;
+
+  float sums_[kVectorSize<T>] = {};
+};
+
 }  // namespace trireme::kernels

@@ -56,11 +56,15 @@ __device__ __forceinline__ void multiply_stage_fp32(Accumulators<Tile>& sums, co
   }
 }
 
-/// sums = a b over `steps` tiles along k; `shared` holds Tile::kSharedBytes. On return all copies have
-/// arrived, but other warps may still read the tiles.
-template <typename T, typename Tile, typename LoaderA, typename LoaderB>
+struct NothingElse {
+  __device__ void operator()(const unsigned char* /*a_tile*/) const {}
+};
+
+/// sums = a b over `steps` tiles along k; `shared` holds Tile::kSharedBytes. `also(a_tile)` is called for
+/// each tile of a. On return all copies have arrived, but other warps may still read the tiles.
+template <typename T, typename Tile, typename LoaderA, typename LoaderB, typename Also = NothingElse>
 __device__ __forceinline__ void multiply(Accumulators<Tile>& sums, unsigned char* shared, int steps,
-                                         LoaderA& loader_a, LoaderB& loader_b) {
+                                         LoaderA& loader_a, LoaderB& loader_b, const Also& also = {}) {
   SIMT_UNROLL
   for (int i = 0; i < Tile::kMmaRows; ++i) SIMT_UNROLL
   for (int j = 0; j < Tile::kMmaColumns; ++j) SIMT_UNROLL
@@ -91,6 +95,7 @@ __device__ __forceinline__ void multiply(Accumulators<Tile>& sums, unsigned char
       multiply_stage_fp32<Tile, LoaderA::kMajor, LoaderB::kMajor>(sums, tile, tile + kBytesA);
     else
       multiply_stage<T, Tile, LoaderA::kMajor, LoaderB::kMajor>(sums, tile, tile + kBytesA);
+    also(tile);
     read = read + 1 == Tile::kStages ? 0 : read + 1;
     write = write + 1 == Tile::kStages ? 0 : write + 1;
   }

@@ -58,6 +58,9 @@ struct CopyMap {
   static __device__ unsigned char* destination(unsigned char* tile, int copy) {
     return tile + SharedTile::offset(row(copy), column());
   }
+  static __device__ const unsigned char* source(const unsigned char* tile, int copy) {
+    return tile + SharedTile::offset(row(copy), column());
+  }
 };
 
 }  // namespace trireme::kernels

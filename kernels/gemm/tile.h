@@ -47,6 +47,9 @@ struct Tile {
 using Tile128x128 = Tile<128, 128, 2, 2, 3>;
 using Tile128x64 = Tile<128, 64, 2, 2, 3>;
 using Tile64x64 = Tile<64, 64, 2, 2, 3>;
+/// Of 8 warps: fragments of 32-bit operands are plain loads in part, whose places would not fit the registers
+/// beside 128 accumulators.
+using Tile128x128Of8 = Tile<128, 128, 2, 4, 3>;
 using Tile64x32 = Tile<64, 32, 2, 1, 4>;
 
 }  // namespace trireme::kernels

@@ -44,7 +44,7 @@ void with_tile(TileShape tile, const Launch& launch) {
     if (tile == TileShape::t128x64) return launch(Tile128x64());
     if (tile == TileShape::t64x32) return launch(Tile64x32());
   } else if constexpr (kArithmetic<T> == Arithmetic::tensor32) {
-    if (tile == TileShape::t128x128) return launch(Tile128x128());
+    if (tile == TileShape::t128x128) return launch(Tile128x128Of8());
   }
   launch(Tile64x64());
 }
