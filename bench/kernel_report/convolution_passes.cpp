@@ -16,8 +16,8 @@ constexpr int kMultiprocessors = 132;  // of an H200
 Conv2dShape EmulatedNetwork::shape_of(const Node& node, const Conv2dOp& op, std::int64_t batch) const {
   const Value& x = values_.at(static_cast<std::size_t>(node.inputs[0]));
   const Value& y = values_.at(static_cast<std::size_t>(node.output));
-  return {batch,      x.h,         x.w,         x.channels,  x.pitch,     y.channels, y.pitch,
-          op.kernel_h, op.kernel_w, op.stride_h, op.stride_w, op.pad_h,    op.pad_w};
+  return {batch,       x.h,         x.w,         x.channels,  x.pitch,  y.channels, y.pitch,
+          op.kernel_h, op.kernel_w, op.stride_h, op.stride_w, op.pad_h, op.pad_w};
 }
 
 void EmulatedNetwork::forward_convolution(const Node& node, const Conv2dOp& op) {
@@ -25,8 +25,8 @@ void EmulatedNetwork::forward_convolution(const Node& node, const Conv2dOp& op) 
   const Conv2dShape shape = shape_of(node, op, 1), full = shape_of(node, op, batch_);
   const std::int64_t packed = kernels::conv2d_packed_weights_size<T>(shape);
   T* weights = packed_weights_[graph_.value(node.output).producer] = memory_.allocate<T>(packed, step);
-  const auto* master = memory_.allocate<float>(
-      shape.out_channels * shape.kernel_h * shape.kernel_w * shape.in_channels, step);
+  const auto* master =
+      memory_.allocate<float>(shape.out_channels * shape.kernel_h * shape.kernel_w * shape.in_channels, step);
   kernels::conv2d_pack_weights(weights, master, shape, nullptr);
   record(node.name, "pack weights");
 
@@ -80,10 +80,10 @@ void EmulatedNetwork::forward_batch_norm(const Node& node, const BatchNormOp& op
   const auto tile = kernels::conv2d_forward_tile<T>(shape_of(producer, convolution, batch_));
   const kernels::StatisticsTiles tiles =
       kernels::conv2d_statistics_tiles<T>(shape_of(producer, convolution, 1), tile);
-  kernels::batch_norm_finish_statistics({memory.mean, memory.inverse_deviation, nullptr, nullptr},
-                                        {memory.gradients, memory.gradients + shape.pitch, step_values_, false},
-                                        {memory.tiles, tiles.tiles, tiles.rows_per_tile}, shape, op.epsilon,
-                                        memory.workspace, nullptr);
+  kernels::batch_norm_finish_statistics(
+      {memory.mean, memory.inverse_deviation, nullptr, nullptr},
+      {memory.gradients, memory.gradients + shape.pitch, step_values_, false},
+      {memory.tiles, tiles.tiles, tiles.rows_per_tile}, shape, op.epsilon, memory.workspace, nullptr);
   record(node.name, "statistics");
 
   const bool relu = addition != nullptr ? std::get<AddOp>(addition->op).relu : op.relu;
@@ -91,8 +91,8 @@ void EmulatedNetwork::forward_batch_norm(const Node& node, const BatchNormOp& op
   const T* residual = addition != nullptr ? value(addition->inputs[1]).data : nullptr;
   kernels::batch_norm_apply(
       y.data, x.data, residual,
-      {memory.parameters, memory.parameters + shape.pitch, memory.mean, memory.inverse_deviation}, relu, shape,
-      nullptr);
+      {memory.parameters, memory.parameters + shape.pitch, memory.mean, memory.inverse_deviation}, relu,
+      shape, nullptr, residual != nullptr && relu ? memory.signs : nullptr);
   record(node.name, "forward");
 }
 
@@ -104,20 +104,21 @@ void EmulatedNetwork::backward_batch_norm(const Node& node, const BatchNormOp& o
   const kernels::BatchNormShape shape = shape_of_rows(x);
 
   kernels::BatchNormGradientInputs<T> inputs{x.data, y.gradient, nullptr, nullptr, {}};
-  inputs.factors = {memory.parameters, memory.parameters + shape.pitch, memory.mean, memory.inverse_deviation};
+  inputs.factors = {memory.parameters, memory.parameters + shape.pitch, memory.mean,
+                    memory.inverse_deviation};
   if (addition != nullptr) {
     Value& residual = value(addition->inputs[1]);
     inputs.mask = kernels::ReluMask::stored;
-    inputs.y = y.data;
+    inputs.signs = memory.signs;
     inputs.masked_dy = residual.gradient;
     residual.has_gradient = true;
   } else if (op.relu) {
     inputs.mask = kernels::ReluMask::recomputed;
   }
   kernels::batch_norm_backward_reduce(memory.sums, inputs, shape, nullptr);
-  kernels::batch_norm_backward_finish<T>({memory.gradients + 2 * shape.pitch, memory.gradients + 3 * shape.pitch, {}},
-                                         memory.coefficients, memory.sums,
-                                         {memory.mean, memory.inverse_deviation, nullptr, nullptr}, shape, nullptr);
+  kernels::batch_norm_backward_finish<T>(
+      {memory.gradients + 2 * shape.pitch, memory.gradients + 3 * shape.pitch, {}}, memory.coefficients,
+      memory.sums, {memory.mean, memory.inverse_deviation, nullptr, nullptr}, shape, nullptr);
   record(node.name, "backward sums");
   kernels::batch_norm_backward_apply(x.gradient, inputs, memory.coefficients, shape, nullptr);
   x.has_gradient = true;

@@ -35,7 +35,8 @@ EmulatedNetwork::EmulatedNetwork(const Graph& graph, std::int64_t batch)
     value.h = shape.rank() == 3 ? shape[0] : 1;
     value.w = shape.rank() == 3 ? shape[1] : 1;
     value.channels = shape.rank() == 0 ? 1 : shape[shape.rank() - 1];
-    const bool is_picture = each.producer >= 0 && std::holds_alternative<InputOp>(graph.node(each.producer).op);
+    const bool is_picture =
+        each.producer >= 0 && std::holds_alternative<InputOp>(graph.node(each.producer).op);
     value.pitch = is_picture ? 4 : kernels::round_up<std::int64_t>(value.channels, kernels::kVectorSize<T>);
     value.data = memory_.allocate<T>(value.rows() * value.pitch, DeviceMemory::Kind::image);
     value.gradient = memory_.allocate<T>(value.rows() * value.pitch, DeviceMemory::Kind::image);
@@ -77,10 +78,15 @@ EmulatedNetwork::BatchNormMemory& EmulatedNetwork::memory_of(const Node& batch_n
     return memory_.allocate<float>(count, kind);
   };
   using enum DeviceMemory::Kind;
-  found->second = {floats(most_tiles * 2 * shape.pitch, image), floats(shape.pitch, step),
-                   floats(shape.pitch, step),                   floats(4 * shape.pitch, step),
-                   floats(4 * shape.pitch, step),               floats(most_tiles * 2 * shape.pitch, image),
-                   floats(2 * shape.pitch, step),               nullptr};
+  found->second = {floats(most_tiles * 2 * shape.pitch, image),
+                   floats(shape.pitch, step),
+                   floats(shape.pitch, step),
+                   floats(4 * shape.pitch, step),
+                   floats(4 * shape.pitch, step),
+                   floats(most_tiles * 2 * shape.pitch, image),
+                   floats(2 * shape.pitch, step),
+                   nullptr,
+                   memory_.allocate<std::uint8_t>(shape.rows * shape.pitch / kernels::kVectorSize<T>, image)};
   const std::size_t bytes = kernels::batch_norm_finish_workspace_bytes(most_tiles, shape.pitch);
   found->second.workspace = memory_.allocate<std::uint8_t>(static_cast<std::int64_t>(bytes) + 16, image);
   return found->second;
@@ -92,8 +98,10 @@ void EmulatedNetwork::record(const std::string& layer, const std::string& name, 
   Pass pass{layer, name, emulator::take_counts(), 0, more_step_bytes, image_flops};
   for (const emulator::KernelCounts& kernel : pass.kernels)
     for (const emulator::AllocationCounts& each : kernel.allocations) {
-      const double bytes = emulator::kSectorBytes * static_cast<double>(each.read_sectors + each.written_sectors);
-      (memory_.kind_of(each.begin) == DeviceMemory::Kind::image ? pass.image_bytes : pass.step_bytes) += bytes;
+      const double bytes =
+          emulator::kSectorBytes * static_cast<double>(each.read_sectors + each.written_sectors);
+      (memory_.kind_of(each.begin) == DeviceMemory::Kind::image ? pass.image_bytes : pass.step_bytes) +=
+          bytes;
     }
   passes_.push_back(std::move(pass));
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the kernels of a whole training step of a network in bf16 under the emulator, one image, and notes what each
-// pass of each layer moves: as the CUDA device would run it, with batch norm statistics in the convolution's
-// epilogue, ReLU and the residual's addition in the batch norm's pass, and sums of gradients in the convolution's.
+// Runs the kernels of a whole training step of a network in bf16 under the emulator, one image, and notes
+// what each pass of each layer moves: as the CUDA device would run it, with batch norm statistics in the
+// convolution's epilogue, ReLU and the residual's addition in the batch norm's pass, and sums of gradients in
+// the convolution's.
 #pragma once
 
 #include <map>
@@ -36,7 +37,7 @@ class EmulatedNetwork {
   };
   struct BatchNormMemory {
     float *tiles, *mean, *inverse_deviation, *parameters, *gradients, *sums, *coefficients;
-    std::uint8_t* workspace;
+    std::uint8_t *workspace, *signs;
   };
 
   void forward(const Node& node);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear layers of an emulated network: their products are those of convolutions over one pixel, and so are the counts.
+// Linear layers of an emulated network: their products are those of convolutions over one pixel, and so are
+// the counts.
 #include "bench/kernel_report/emulated_network.h"
 
 namespace trireme::bench {

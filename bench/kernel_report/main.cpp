@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// kernel_report NETWORK [BATCH]: what the kernels of a training step move and compute, as JSON. Runs the emulator; no GPU
-// is needed. bench/kernels_doc.py makes tables of it.
+// kernel_report NETWORK [BATCH]: what the kernels of a training step move and compute, as JSON. Runs the
+// emulator; no GPU is needed. bench/kernels_doc.py makes tables of it.
 #include <fmt/core.h>
 
 #include <cstdlib>
@@ -46,7 +46,8 @@ int main(int argc, char** argv) {
       fmt::print(stderr, "usage: kernel_report NETWORK [BATCH]\n");
       return 64;
     }
-    const NetworkReport report = trireme::bench::report_network(argv[1], argc > 2 ? std::stoll(argv[2]) : 256);
+    const NetworkReport report =
+        trireme::bench::report_network(argv[1], argc > 2 ? std::stoll(argv[2]) : 256);
     nlohmann::json passes = nlohmann::json::array();
     for (const Pass& pass : report.passes) passes.push_back(json_of(pass, report.batch));
     const nlohmann::json all = {{"network", report.network},

@@ -18,8 +18,16 @@ namespace {
 
 kernels::Pool2dShape pool_shape(std::int64_t h, std::int64_t w, std::int64_t pitch, const MaxPoolOp& op) {
   const auto small = [](std::int64_t value) { return static_cast<int>(value); };
-  return {1, small(h), small(w), small(pitch), small(op.kernel_h), small(op.kernel_w), small(op.stride_h),
-          small(op.stride_w), small(op.pad_h), small(op.pad_w)};
+  return {1,
+          small(h),
+          small(w),
+          small(pitch),
+          small(op.kernel_h),
+          small(op.kernel_w),
+          small(op.stride_h),
+          small(op.stride_w),
+          small(op.pad_h),
+          small(op.pad_w)};
 }
 
 }  // namespace
@@ -50,8 +58,8 @@ void EmulatedNetwork::forward_average(const Node& node, const AdaptiveAvgPoolOp&
   }
   kernels::adaptive_avg_pool2d_forward(
       value(node.output).data, x.data,
-      {1, static_cast<int>(x.h), static_cast<int>(x.w), static_cast<int>(op.out_h), static_cast<int>(op.out_w),
-       static_cast<int>(x.pitch)},
+      {1, static_cast<int>(x.h), static_cast<int>(x.w), static_cast<int>(op.out_h),
+       static_cast<int>(op.out_w), static_cast<int>(x.pitch)},
       nullptr);
   record(node.name, "forward");
 }
@@ -62,8 +70,8 @@ void EmulatedNetwork::backward_average(const Node& node, const AdaptiveAvgPoolOp
   if (x.h == op.out_h && x.w == op.out_w) return;
   kernels::adaptive_avg_pool2d_backward(
       x.gradient, value(node.output).gradient,
-      {1, static_cast<int>(x.h), static_cast<int>(x.w), static_cast<int>(op.out_h), static_cast<int>(op.out_w),
-       static_cast<int>(x.pitch)},
+      {1, static_cast<int>(x.h), static_cast<int>(x.w), static_cast<int>(op.out_h),
+       static_cast<int>(op.out_w), static_cast<int>(x.pitch)},
       nullptr);
   record(node.name, "backward");
 }
@@ -71,19 +79,19 @@ void EmulatedNetwork::backward_average(const Node& node, const AdaptiveAvgPoolOp
 void EmulatedNetwork::forward_dropout(const Node& node, const DropoutOp& op) {
   const Value& x = value(node.inputs[0]);
   value(node.output).is_relu = x.is_relu;  // what was dropped is zero, like what the ReLU cut
-  const kernels::DropoutKey key{op.probability, 0, step_values_,
-                                memory_.allocate<std::int64_t>(1, step)};
+  const kernels::DropoutKey key{op.probability, 0, step_values_, memory_.allocate<std::int64_t>(1, step)};
   kernels::dropout(value(node.output).data, x.data, key,
-                   {1, static_cast<int>(x.rows()), static_cast<int>(x.channels), static_cast<int>(x.pitch)}, nullptr);
+                   {1, static_cast<int>(x.rows()), static_cast<int>(x.channels), static_cast<int>(x.pitch)},
+                   nullptr);
   record(node.name, "forward");
 }
 
 void EmulatedNetwork::backward_dropout(const Node& node, const DropoutOp& op) {
   Value& x = value(node.inputs[0]);
-  const kernels::DropoutKey key{op.probability, 0, step_values_,
-                                memory_.allocate<std::int64_t>(1, step)};
+  const kernels::DropoutKey key{op.probability, 0, step_values_, memory_.allocate<std::int64_t>(1, step)};
   kernels::dropout(x.gradient, value(node.output).gradient, key,
-                   {1, static_cast<int>(x.rows()), static_cast<int>(x.channels), static_cast<int>(x.pitch)}, nullptr);
+                   {1, static_cast<int>(x.rows()), static_cast<int>(x.channels), static_cast<int>(x.pitch)},
+                   nullptr);
   x.has_gradient = true;
   record(node.name, "backward");
 }
@@ -93,8 +101,8 @@ void EmulatedNetwork::forward_flatten(const Node& node) {
   const Value& y = value(node.output);
   value(node.output).is_relu = x.is_relu;
   kernels::flatten_forward(y.data, x.data,
-                           {1, static_cast<int>(x.rows()), static_cast<int>(x.channels), static_cast<int>(x.pitch),
-                            static_cast<int>(y.pitch)},
+                           {1, static_cast<int>(x.rows()), static_cast<int>(x.channels),
+                            static_cast<int>(x.pitch), static_cast<int>(y.pitch)},
                            nullptr);
   record(node.name, "forward");
 }
@@ -103,8 +111,8 @@ void EmulatedNetwork::backward_flatten(const Node& node) {
   Value& x = value(node.inputs[0]);
   const Value& y = value(node.output);
   kernels::flatten_backward(x.gradient, y.gradient,
-                            {1, static_cast<int>(x.rows()), static_cast<int>(x.channels), static_cast<int>(x.pitch),
-                             static_cast<int>(y.pitch)},
+                            {1, static_cast<int>(x.rows()), static_cast<int>(x.channels),
+                             static_cast<int>(x.pitch), static_cast<int>(y.pitch)},
                             nullptr);
   x.has_gradient = true;
   record(node.name, "backward");
@@ -131,8 +139,9 @@ void EmulatedNetwork::update() {
   std::vector<kernels::Segment> segments;
   std::int64_t end = 0;
   for (const Parameter& parameter : graph_.parameters()) {
-    segments.push_back({end, parameter.shape.count(),
-                        parameter.is_statistic() ? kernels::SegmentRule::statistic : kernels::SegmentRule::decayed});
+    segments.push_back(
+        {end, parameter.shape.count(),
+         parameter.is_statistic() ? kernels::SegmentRule::statistic : kernels::SegmentRule::decayed});
     end = kernels::round_up<std::int64_t>(end + parameter.shape.count(), 64);
   }
   const kernels::HostSegments host = kernels::make_segments(segments);

@@ -22,7 +22,8 @@ double tiles(kernels::TileShape tile, std::int64_t m, std::int64_t n, std::int64
 struct Phase {
   std::int64_t pixels, taps;
 };
-Phase phase_of(std::int64_t in, std::int64_t kernel, std::int64_t stride, std::int64_t pad, std::int64_t phase) {
+Phase phase_of(std::int64_t in, std::int64_t kernel, std::int64_t stride, std::int64_t pad,
+               std::int64_t phase) {
   Phase result{in > phase ? kernels::divide_up(in - phase, stride) : 0, 0};
   for (std::int64_t tap = 0; tap < kernel; ++tap)
     if ((phase + pad - tap) % stride == 0) ++result.taps;

@@ -23,8 +23,8 @@ struct Pass {
 
 /// A card's ceilings, and the time of a pass under them.
 struct Roofline {
-  double bytes_per_second = 4.3e12;   ///< H200, as measured by copies
-  double flops_per_second = 620e12;   ///< mma.sync in bf16
+  double bytes_per_second = 4.3e12;  ///< H200, as measured by copies
+  double flops_per_second = 620e12;  ///< mma.sync in bf16
 
   /// Seconds for one image of a batch.
   double seconds(const Pass& pass, std::int64_t batch) const {

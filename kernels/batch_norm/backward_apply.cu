@@ -7,27 +7,15 @@ namespace {
 
 constexpr int kRowsAtOnce = 2;  // of two inputs
 
-/// A thread's channels of dx = factor (g - offset - slope (x - mean)).
+/// dx = factor (g - offset - slope (x - mean)) for one element.
 template <typename T, bool kRecompute>
-struct GradientFactors {
-  static constexpr int kVector = kVectorSize<T>;
-
-  ChannelFactors<kVector> forward;
-  float offset[kVector], slope[kVector];
-
-  __device__ __forceinline__ void load(const FactorPointers& pointers, const float* coefficients, int channel,
-                                       const RowTiles& tiles) {
-    forward.template load<false>(pointers, channel, tiles.channels);
-    load_channels(offset, coefficients, channel, tiles.pitch);
-    load_channels(slope, coefficients + tiles.pitch, channel, tiles.pitch);
-  }
-
-  __device__ __forceinline__ float gradient(int v, float x, float dy) const {
-    if constexpr (kRecompute)
-      if (!is_positive_as_stored<T>(forward.normalize(v, x))) dy = 0;
-    return forward.factor[v] * fmaf(-slope[v], x - forward.mean[v], dy - offset[v]);
-  }
-};
+__device__ __forceinline__ float input_gradient(const ChannelFactors<kVectorSize<T>, 5>& factors, int v,
+                                                float x, float dy) {
+  if constexpr (kRecompute)
+    if (!is_positive_as_stored<T>(factors.normalize(v, x))) dy = 0;
+  const float(&numbers)[5][kVectorSize<T>] = factors.numbers;
+  return numbers[kFactor][v] * fmaf(-numbers[kSlope][v], x - numbers[kMean][v], dy - numbers[kOffset][v]);
+}
 
 template <typename T, bool kRecompute>
 __global__ void __launch_bounds__(kTileThreads)
@@ -35,9 +23,13 @@ __global__ void __launch_bounds__(kTileThreads)
                                            FactorPointers pointers, RowTiles tiles) {
   constexpr int kVector = kVectorSize<T>;
   const RowWalk walk = RowWalk::of<kVector>(tiles);
-  if (walk.begin >= walk.end) return;
-  GradientFactors<T, kRecompute> factors;
-  factors.load(pointers, coefficients, walk.channel, tiles);
+  ChannelFactors<kVector, 5> factors;
+  share_by_channel(factors.numbers, tiles, [&](int channel, float* numbers) {
+    load_factors<false>(numbers, pointers, channel, tiles.channels);
+    const bool is_outside = channel >= tiles.pitch;
+    numbers[kOffset] = is_outside ? 0.0F : simt::load(coefficients + channel);
+    numbers[kSlope] = is_outside ? 0.0F : simt::load(coefficients + tiles.pitch + channel);
+  });
 
   for (std::int64_t row = walk.begin; row < walk.end; row += kRowsAtOnce * walk.stride) {
     simt::Vector16<T> inputs[kRowsAtOnce], gradients[kRowsAtOnce];
@@ -54,7 +46,8 @@ __global__ void __launch_bounds__(kTileThreads)
       float values[kVector];
       SIMT_UNROLL
       for (int v = 0; v < kVector; ++v)
-        values[v] = factors.gradient(v, to_float(inputs[i][v]), to_float(gradients[i][v]));
+        values[v] =
+            input_gradient<T, kRecompute>(factors, v, to_float(inputs[i][v]), to_float(gradients[i][v]));
       simt::store16(dx + (row + i * walk.stride) * tiles.pitch + walk.channel, pack<T>(values));
     }
   }

@@ -5,12 +5,13 @@
 namespace trireme::kernels {
 namespace {
 
-constexpr int kRowsAtOnce = 2;  // of two or three inputs
+constexpr int kRowsAtOnce = 2;  // of two inputs
 
 /// One row of a thread as it is in memory.
 template <typename T>
 struct GradientRow {
-  simt::Vector16<T> x, dy, y;
+  simt::Vector16<T> x, dy;
+  std::uint8_t signs;
 };
 
 /// g of one row; with a stored mask it goes to memory, rounded as dy is: it is one of its values.
@@ -22,7 +23,7 @@ __device__ __forceinline__ void masked_gradient(float (&gradient)[kVectorSize<T>
     bool passes = true;
     if constexpr (kMask == ReluMask::recomputed)
       passes = is_positive_as_stored<T>(factors.normalize(v, to_float(row.x[v])));
-    if constexpr (kMask == ReluMask::stored) passes = to_float(row.y[v]) > 0;
+    if constexpr (kMask == ReluMask::stored) passes = (row.signs >> v & 1) != 0;
     gradient[v] = passes ? to_float(row.dy[v]) : 0.0F;
   }
 }
@@ -42,7 +43,7 @@ __device__ __forceinline__ void add_gradient_rows(float (&sums)[2 * kVectorSize<
       const std::int64_t at = (first + i * walk.stride) * pitch + walk.channel;
       rows[i].x = simt::load16(from.x + at);
       rows[i].dy = simt::load16(from.dy + at);
-      if constexpr (kMask == ReluMask::stored) rows[i].y = simt::load16(from.y + at);
+      if constexpr (kMask == ReluMask::stored) rows[i].signs = simt::load(from.signs + at / kVector);
     }
     SIMT_UNROLL
     for (int i = 0; i < kRowsAtOnce; ++i) {
@@ -52,7 +53,8 @@ __device__ __forceinline__ void add_gradient_rows(float (&sums)[2 * kVectorSize<
       SIMT_UNROLL
       for (int v = 0; v < kVector; ++v) {
         sums[v] += gradient[v];
-        sums[kVector + v] = fmaf(gradient[v], to_float(rows[i].x[v]) - factors.mean[v], sums[kVector + v]);
+        sums[kVector + v] =
+            fmaf(gradient[v], to_float(rows[i].x[v]) - factors.numbers[kMean][v], sums[kVector + v]);
       }
       if constexpr (kMask == ReluMask::stored)
         simt::store16(from.masked_dy + (first + i * walk.stride) * pitch + walk.channel, pack<T>(gradient));
@@ -66,11 +68,11 @@ __global__ void __launch_bounds__(kTileThreads)
   constexpr int kVector = kVectorSize<T>;
   const RowWalk walk = RowWalk::of<kVector>(tiles);
   float sums[2 * kVector] = {};
-  if (walk.begin < walk.end) {
-    ChannelFactors<kVector> factors;
-    factors.template load<false>(from.factors, walk.channel, tiles.channels);
-    add_gradient_rows<T, kMask>(sums, from, factors, walk, tiles.pitch);
-  }
+  ChannelFactors<kVector> factors;
+  share_by_channel(factors.numbers, tiles, [&](int channel, float* numbers) {
+    load_factors<false>(numbers, from.factors, channel, tiles.channels);
+  });
+  add_gradient_rows<T, kMask>(sums, from, factors, walk, tiles.pitch);
   fold_lanes(sums, tiles, walk.lane, [](float(&own)[2 * kVector], const float(&other)[2 * kVector]) {
     SIMT_UNROLL
     for (int v = 0; v < 2 * kVector; ++v) own[v] += other[v];

@@ -71,10 +71,11 @@ struct BatchNormFactors {
   float epsilon = 0;  ///< used with a variance only
 };
 /// y = scale (x - mean) / deviation + shift [+ residual] [then ReLU], rounded once. `residual` may be null; y
-/// may be x or residual.
+/// may be x or residual. With ReLU, `signs` [rows][pitch / kVectorSize<T>] gets a byte for each vector of y:
+/// bit v says whether its element v, as stored, is positive; null: not wanted.
 template <typename T>
 void batch_norm_apply(T* y, const T* x, const T* residual, const BatchNormFactors& factors, bool relu,
-                      const BatchNormShape& shape, cudaStream_t stream);
+                      const BatchNormShape& shape, cudaStream_t stream, std::uint8_t* signs = nullptr);
 
 // ---- backward
 // -------------------------------------------------------------------------------------------------
@@ -83,15 +84,15 @@ void batch_norm_apply(T* y, const T* x, const T* residual, const BatchNormFactor
 enum class ReluMask {
   none,        ///< there was none: g = dy
   recomputed,  ///< no residual: y is computed again from x, to the bits that forward stored
-  stored,  ///< y is read; g is stored, as the gradient of the residual, and read in its place from then on
+  stored,  ///< the signs of y are read; g is stored, as the gradient of the residual, and read from then on
 };
 
 /// All that backward reads. `spread` is the saved inverse deviation.
 template <typename T>
 struct BatchNormGradientInputs {
   const T *x, *dy;
-  const T* y = nullptr;    ///< of ReluMask::stored
-  T* masked_dy = nullptr;  ///< of ReluMask::stored: where g goes, may be dy
+  const std::uint8_t* signs = nullptr;  ///< of ReluMask::stored: as batch_norm_apply wrote them
+  T* masked_dy = nullptr;               ///< of ReluMask::stored: where g goes, may be dy
   BatchNormFactors factors;
   ReluMask mask = ReluMask::none;
 };

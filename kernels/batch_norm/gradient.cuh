@@ -14,9 +14,9 @@
 //      = scale r (g - offset - slope (x - mean)),   offset = sum g / n,   slope = r^2 sum g (x - mean) / n.
 //
 // So backward is one pass that adds up g and g (x - mean) by channel, and one that makes dx. Each reads x and
-// dz. The sign of y costs no memory where y is a function of x alone. With a residual it takes a third input;
-// then the first pass writes g, which the residual needs anyhow, and the second one reads that and not dz and
-// z.
+// dz. The sign of y costs no memory where y is a function of x alone. With a residual it takes the bits that
+// forward kept; then the first pass writes g, which the residual needs anyhow, and the second one reads that
+// and not dz and bits.
 #pragma once
 
 #include "kernels/batch_norm/normalize.cuh"
@@ -27,15 +27,20 @@ namespace trireme::kernels {
 template <typename T>
 struct GradientPointers {
   explicit GradientPointers(const BatchNormGradientInputs<T>& inputs)
-      : x(inputs.x), dy(inputs.dy), y(inputs.y), masked_dy(inputs.masked_dy), factors(inputs.factors) {}
+      : x(inputs.x),
+        dy(inputs.dy),
+        signs(inputs.signs),
+        masked_dy(inputs.masked_dy),
+        factors(inputs.factors) {}
 
-  const T *x, *dy, *y;
+  const T *x, *dy;
+  const std::uint8_t* signs;
   T* masked_dy;
   FactorPointers factors;
 
   template <typename Visit>
   __host__ __device__ void visit_pointers(Visit visit) const {
-    visit(x), visit(dy), visit(y), visit(masked_dy);
+    visit(x), visit(dy), visit(signs), visit(masked_dy);
     factors.visit_pointers(visit);
   }
 };

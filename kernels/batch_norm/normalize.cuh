@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/batch_norm/batch_norm.h"
-#include "kernels/vectors.cuh"
+#include "kernels/batch_norm/row_tiles.cuh"
 
 namespace trireme::kernels {
 
@@ -25,26 +25,28 @@ struct FactorPointers {
   }
 };
 
-/// A thread's channels: y = factor (x - mean) + shift. Zeros in pad channels.
-template <int Vector>
-struct ChannelFactors {
-  float mean[Vector], factor[Vector], shift[Vector];
+/// What a channel's numbers are in arrays of them.
+enum ChannelNumber { kMean, kFactor, kShift, kOffset, kSlope };
 
-  template <bool kFromVariance>
-  __device__ __forceinline__ void load(const FactorPointers& from, int channel, int channels) {
-    float spread[Vector];
-    load_channels(mean, from.mean, channel, channels);
-    load_channels(factor, from.scale, channel, channels);
-    load_channels(shift, from.shift, channel, channels);
-    load_channels(spread, from.spread, channel, channels);
-    SIMT_UNROLL
-    for (int v = 0; v < Vector; ++v)
-      factor[v] *= kFromVariance ? (channel + v < channels ? 1.0F / sqrtf(spread[v] + from.epsilon) : 0.0F)
-                                 : spread[v];
-  }
+/// y = factor (x - mean) + shift. All zero for a pad channel.
+template <bool kFromVariance>
+__device__ __forceinline__ void load_factors(float* numbers, const FactorPointers& from, int channel,
+                                             int channels) {
+  const bool is_pad = channel >= channels;
+  const float spread = is_pad ? 0.0F : simt::load(from.spread + channel);
+  const float inverse = kFromVariance ? 1.0F / sqrtf(spread + from.epsilon) : spread;
+  numbers[kMean] = is_pad ? 0.0F : simt::load(from.mean + channel);
+  numbers[kFactor] = is_pad ? 0.0F : simt::load(from.scale + channel) * inverse;
+  numbers[kShift] = is_pad ? 0.0F : simt::load(from.shift + channel);
+}
+
+/// A thread's channels: mean, factor and shift, and what else a pass needs.
+template <int Vector, int Count = 3>
+struct ChannelFactors {
+  float numbers[Count][Vector];
 
   __device__ __forceinline__ float normalize(int v, float x) const {
-    return fmaf(x - mean[v], factor[v], shift[v]);
+    return fmaf(x - numbers[kMean][v], numbers[kFactor][v], numbers[kShift][v]);
   }
 };
 

@@ -53,7 +53,7 @@ inline RowTiles make_row_tiles(std::int64_t rows, int channels, int pitch, int v
 /// that results do not depend on the GPU.
 template <typename T>
 RowTiles reduction_tiles(const BatchNormShape& shape) {
-  return make_row_tiles(shape.rows, shape.channels, shape.pitch, kVectorSize<T>, 512, 8);
+  return make_row_tiles(shape.rows, shape.channels, shape.pitch, kVectorSize<T>, 512, 16);
 }
 /// The cut of passes that write: more and smaller blocks, so that the last ones to run are short.
 template <typename T>
@@ -84,6 +84,32 @@ struct RowWalk {
     return walk;
   }
 };
+
+/// Gives every thread Count numbers for each of its channels. compute(channel, numbers) is called once for
+/// each channel of the block, neighbouring threads for neighbouring channels, some of them beyond the pitch.
+template <int Count, int Vector, typename Compute>
+__device__ __forceinline__ void share_by_channel(float (&own)[Count][Vector], const RowTiles& tiles,
+                                                 const Compute& compute) {
+  constexpr int kWidth = kMostColumns * Vector;
+  static_assert(kWidth <= kTileThreads, "a thread for each channel of the block");
+  SIMT_SHARED(simt::Vector16<float>, shared, Count * kWidth / 4);
+  const int thread = static_cast<int>(threadIdx.x), width = tiles.columns() * Vector;
+  if (thread < width) {
+    float numbers[Count];
+    compute(static_cast<int>(blockIdx.x) * width + thread, numbers);
+    SIMT_UNROLL
+    for (int i = 0; i < Count; ++i) shared[(i * kWidth + thread) / 4][thread % 4] = numbers[i];
+  }
+  __syncthreads();
+  const int column = thread & (tiles.columns() - 1);
+  SIMT_UNROLL
+  for (int i = 0; i < Count; ++i) SIMT_UNROLL
+  for (int part = 0; part < Vector; part += 4) {
+    const simt::Vector16<float> four = shared[(i * kWidth + column * Vector + part) / 4];
+    SIMT_UNROLL
+    for (int v = 0; v < 4; ++v) own[i][part + v] = four[v];
+  }
+}
 
 /// Folds the lanes of each column into lane 0: halves the number of lanes until one is left, always in the
 /// same order. `values` are Count numbers of each thread; combine(own, other's) changes the own.

@@ -123,6 +123,7 @@ class NormOnDevice {
         y(inputs.padded()),
         masked(inputs.padded()),
         dx(inputs.padded()),
+        signs(inputs.padded() / static_cast<std::size_t>(kernels::kVectorSize<T>)),
         scale(inputs.scale),
         shift(inputs.shift),
         channels(inputs.shape.channels),
@@ -134,7 +135,7 @@ class NormOnDevice {
   }
   void normalize(bool with_residual, bool relu) {
     kernels::batch_norm_apply<T>(y.data(), x.data(), with_residual ? residual.data() : nullptr, factors(),
-                                 relu, inputs.shape, nullptr);
+                                 relu, inputs.shape, nullptr, relu ? signs.data() : nullptr);
   }
   void forward(bool with_residual, bool relu, bool accumulate = false) {
     TileArrays<T> tiles(x.data(), inputs.shape);
@@ -146,7 +147,7 @@ class NormOnDevice {
 
   kernels::BatchNormGradientInputs<T> gradient_inputs(kernels::ReluMask mask) {
     const bool is_stored = mask == kernels::ReluMask::stored;
-    return {x.data(),  dy.data(), is_stored ? y.data() : nullptr, is_stored ? masked.data() : nullptr,
+    return {x.data(),  dy.data(), is_stored ? signs.data() : nullptr, is_stored ? masked.data() : nullptr,
             factors(), mask};
   }
   void backward(const kernels::BatchNormGradientInputs<T>& from, T* to, bool accumulate = false) {
@@ -158,6 +159,7 @@ class NormOnDevice {
 
   NormInputs<T> inputs;
   DeviceArray<T> x, residual, dy, y, masked, dx;
+  DeviceArray<std::uint8_t> signs;
   DeviceArray<float> scale, shift;
   ChannelArrays channels;
   DeviceArray<float> sums, coefficients;
