@@ -21,7 +21,7 @@ void expect_traffic(const char* kernel, double activations, std::size_t activati
     if (counts.kernel.find(kernel) == std::string::npos) continue;
     ++seen;
     const double wanted = activations * static_cast<double>(activation_bytes);
-    EXPECT_GE(static_cast<double>(counts.distinct_bytes()), wanted) << kernel;
+    EXPECT_GE(static_cast<double>(counts.distinct_bytes()), wanted - 1) << kernel;
     EXPECT_LE(static_cast<double>(counts.distinct_bytes()), 1.04 * wanted) << kernel;  // values by channel
     EXPECT_LE(counts.request_ratio(), 1.05) << kernel;
   }
