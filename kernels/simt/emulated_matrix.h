@@ -14,7 +14,7 @@ namespace trireme::simt {
 template <int N, bool kTranspose>
 void warp_ldmatrix(std::uint32_t (&fragments)[N][4], const void* const (&rows)[N],
                    emulator::Site site = emulator::Site::here()) {
-  for (const void* row : rows) emulator::note_shared_row(row, false);
+  for (const void* row : rows) emulator::note_shared_row(row, false, site);
   emulator::LoadMatrix arguments{rows, &fragments[0][0], N, site};
   emulator::warp_collective(kTranspose ? "ldmatrix.trans" : "ldmatrix", emulator::load_matrices<kTranspose>,
                             kFullMask, &arguments, site);
@@ -22,14 +22,14 @@ void warp_ldmatrix(std::uint32_t (&fragments)[N][4], const void* const (&rows)[N
 template <bool kTranspose>
 void ldmatrix_x4(std::uint32_t (&fragment)[4], const void* row,
                  emulator::Site site = emulator::Site::here()) {
-  emulator::note_shared_row(row, false);
+  emulator::note_shared_row(row, false, site);
   emulator::LoadMatrix arguments{&row, fragment, 1, site};
   emulator::warp_collective(kTranspose ? "ldmatrix.trans" : "ldmatrix", emulator::load_matrices<kTranspose>,
                             kFullMask, &arguments, site);
 }
 inline void stmatrix_x4(void* row, const std::uint32_t (&fragment)[4],
                         emulator::Site site = emulator::Site::here()) {
-  emulator::note_shared_row(row, true);
+  emulator::note_shared_row(row, true, site);
   emulator::StoreMatrix arguments{row, fragment, site};
   emulator::warp_collective("stmatrix", emulator::store_matrix, kFullMask, &arguments, site);
 }

@@ -42,7 +42,7 @@ void check_access(const void* pointer, int bytes, bool is_write, Site site);
 /// Whether check_access does anything in this launch.
 bool checks_accesses();
 /// Tells race detectors of the 16 bytes that ldmatrix reads or stmatrix writes for the calling thread.
-void note_shared_row(const void* row, bool is_write);
+void note_shared_row(const void* row, bool is_write, Site site);
 /// `pointer` must be 16-byte aligned and in this block's shared memory.
 void check_shared_row(const void* pointer, Site site);
 

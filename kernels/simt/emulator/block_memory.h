@@ -21,6 +21,9 @@ class BlockMemory {
   static constexpr std::size_t kStaticLimit = 48 * 1024;
   static constexpr std::size_t kLimit = 227 * 1024;  ///< of sm_90; sm_80 has 163 KiB
 
+  static constexpr std::size_t kStaticRegion = 128 * 1024;
+  static constexpr std::size_t kRegion = kStaticRegion + 256 * 1024;  ///< all arrays lie in these bytes
+
   BlockMemory();
   ~BlockMemory();
   BlockMemory(const BlockMemory&) = delete;
@@ -31,13 +34,12 @@ class BlockMemory {
   /// Null where the block's arrays are beyond the limit.
   void* static_array(int slot);
   void* dynamic_array() { return dynamic_bytes_ == 0 ? nullptr : dynamic_begin(); }
+  const char* begin() const { return memory_; }
   /// Whether all bytes belong to one array of the block.
   bool holds(const void* pointer, std::size_t bytes) const;
 
  private:
   static constexpr std::size_t kGap = 64;
-  static constexpr std::size_t kStaticRegion = 128 * 1024;
-  static constexpr std::size_t kRegion = kStaticRegion + 256 * 1024;
 
   struct Array {
     std::uint64_t block = 0;  ///< the block that last used it

@@ -37,6 +37,7 @@ void check_access(const void* pointer, int bytes, bool is_write, Site site) {
   const char* what = is_write ? "writes" : "reads";
   if (!is_aligned(pointer, bytes))
     fail(site, "%s %d bytes at %p, which is not aligned to them", what, bytes, pointer);
+  if (watches_order()) Worker::current().announce(pointer, size, site);
   if (is_live_device_range(pointer, size)) {
     if (is_forbidden(pointer, size))
       fail(site, "%s %d bytes at %p, beyond what was allocated", what, bytes, pointer);
@@ -54,16 +55,16 @@ void check_shared_row(const void* pointer, Site site) {
     fail(site, "gives a row at %p that is not in shared memory", pointer);
 }
 
-void note_shared_row(const void* row, bool is_write) {
+void note_shared_row(const void* row, bool is_write, Site site) {
+  if (!watches_order()) return;
+  Worker::current().announce(nullptr, 0, site);
   note_access(row, 16, is_write, __builtin_return_address(0));
 }
 
 void async_copy(void* shared, const void* global, int bytes, bool valid, Site site) {
-  if (watches_order()) {
-    if (valid) note_access(global, bytes, false, __builtin_return_address(0));
-    note_access(shared, bytes, true, __builtin_return_address(0));
-  }
   Worker::current().async_copy(shared, global, bytes, valid, site);
+  if (valid) note_access(global, bytes, false, __builtin_return_address(0));
+  note_access(shared, bytes, true, __builtin_return_address(0));
 }
 void async_commit() {
   Worker::current().async_copies().commit();

@@ -49,6 +49,8 @@ class Worker {
 
   /// The worker of the calling fiber.
   static Worker& current();
+  /// Whether the caller is a thread of a kernel.
+  static bool is_running();
 
   // What block.h says, on the calling fiber.
   void block_barrier(Site site);
@@ -59,6 +61,20 @@ class Worker {
   BlockMemory& memory() { return memory_; }
   [[noreturn]] void fail(Site site, const char* format, std::va_list arguments);
   int running() const { return running_; }
+  int threads() const { return threads_; }
+  /// Counts the blocks that this worker has begun.
+  std::uint64_t block_number() const { return block_number_; }
+  /// The last access that the running thread announced through the vocabulary.
+  void announce(const void* pointer, std::size_t bytes, Site site) {
+    announced_[static_cast<std::size_t>(running_)] = {static_cast<const char*>(pointer), bytes, site};
+  }
+  Site announced_at() const { return announced_[static_cast<std::size_t>(running_)].site; }
+  bool is_announced(const void* pointer, std::size_t bytes) const {
+    const auto& [begin, size, site] = announced_[static_cast<std::size_t>(running_)];
+
+    const auto* byte = static_cast<const char*>(pointer);
+    return byte >= begin && byte + bytes <= begin + size;
+  }
 
  private:
   struct Barrier {
@@ -104,6 +120,14 @@ class Worker {
   std::array<Barrier, 16> barriers_{};
   GridShape shape_{};
   uint3 block_{};
+  std::uint64_t block_number_ = 0;
+  struct Announced {
+    const char* begin;
+    std::size_t bytes;
+    Site site;
+  };
+  std::array<Announced, kMaxThreads> announced_{};
+
   const std::function<void()>* thread_ = nullptr;
   int threads_ = 0, live_ = 0;
   int running_ = -1;   ///< -1: the thread that called run_block
