@@ -7,13 +7,12 @@
 namespace trireme::kernels {
 namespace {
 
-constexpr int kRowsAtOnce = 4;
-
 template <typename T, bool kResidual, bool kRelu, bool kFromVariance>
 __global__ void __launch_bounds__(kTileThreads)
     batch_norm_apply_tiled_kernel(T* y, std::uint8_t* signs, const T* x, const T* residual,
                                   FactorPointers pointers, RowTiles tiles) {
   constexpr int kVector = kVectorSize<T>;
+  constexpr int kRowsAtOnce = kResidual ? 2 : 4;
   const RowWalk walk = RowWalk::of<kVector>(tiles);
   ChannelFactors<kVector> factors;
   share_by_channel(factors.numbers, tiles, [&](int channel, float* numbers) {
