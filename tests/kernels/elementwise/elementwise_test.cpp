@@ -74,8 +74,10 @@ TYPED_TEST(Elementwise, ReluEqualsTheReferenceAlsoInPlace) {
 TYPED_TEST(Elementwise, ReluBackwardEqualsTheReferenceAlsoInPlace) {
   using T = TypeParam;
   for (const std::int64_t vectors : this->vector_counts) {
-    const std::vector<float> dy = this->numbers(vectors, 1), y = this->numbers(vectors, 2);
+    const std::vector<float> dy = this->numbers(vectors, 1);
+    std::vector<float> y = this->numbers(vectors, 2);
     const auto count = static_cast<std::int64_t>(y.size());
+    reference::relu_forward(y.data(), y.data(), count);  // zeros beside gradients that are not
     std::vector<float> dx(y.size());
     reference::relu_backward(dx.data(), dy.data(), y.data(), count);
     DeviceArray<T> device_dy = this->device(dy), device_y = this->device(y), device_dx(y.size());
