@@ -47,8 +47,7 @@ struct RunningGradients {
   bool accumulate = false;
 };
 
-// ---- forward
-// --------------------------------------------------------------------------------------------------
+// ---- forward ----
 
 /// How batch_norm_statistics cuts the rows; a function of the shape alone.
 template <typename T>
@@ -77,8 +76,7 @@ template <typename T>
 void batch_norm_apply(T* y, const T* x, const T* residual, const BatchNormFactors& factors, bool relu,
                       const BatchNormShape& shape, cudaStream_t stream, std::uint8_t* signs = nullptr);
 
-// ---- backward
-// -------------------------------------------------------------------------------------------------
+// ---- backward ----
 
 /// How the ReLU behind the batch norm shows in backward. g is dy where y > 0, else 0.
 enum class ReluMask {
