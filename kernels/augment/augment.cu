@@ -147,9 +147,11 @@ __global__ void __launch_bounds__(kThreads) augment_band_kernel(AugmentArguments
   bool flip = false;
   int y_begin = 0;
   if (!is_blank) {
-    if (threadIdx.x == 0)
-      framing_of_block[0] = frame_sample(a.plan.framing, shape.height, shape.width, a.buffers.step,
-                                         simt::load(a.buffers.sample_ids + n));
+    if (threadIdx.x == 0) {
+      const Framing own = frame_sample(a.plan.framing, shape.height, shape.width, a.buffers.step,
+                                       simt::load(a.buffers.sample_ids + n));
+      framing_of_block[0] = own;
+    }
     for (int i = static_cast<int>(threadIdx.x) * 4; i < shape.out_channels * kLevels; i += kThreads * 4)
       *reinterpret_cast<simt::Vector16<float>*>(table + i) = simt::load16(a.buffers.levels + i);
     __syncthreads();

@@ -16,6 +16,7 @@ struct Access {
   std::size_t offset;  ///< into shared memory
   std::size_t bytes;
   std::uintptr_t pc;
+  const unsigned char* content;  ///< what is there
 };
 
 /// Why an access is a fault; `thread` and `pc` are those of the earlier access of a race.
@@ -49,6 +50,7 @@ class SharedHistory {
     Stamp writer{}, readers[2]{};
   };
 
+  bool is_poison(const Access& access);
   Byte& byte_at(std::size_t offset);
   Clock& clock_of(int thread, int component) {
     return clocks_[static_cast<std::size_t>(thread) * static_cast<std::size_t>(threads_) +

@@ -53,7 +53,7 @@ Finding look_at(Worker& worker, const void* address, std::size_t bytes, bool is_
     if (!memory.holds(address, bytes)) return {Finding::Kind::between_arrays, {}};
     SharedHistory& history = state_of(worker).history;
     const Access access{worker.running(), static_cast<std::size_t>(byte - memory.begin()), bytes,
-                        reinterpret_cast<std::uintptr_t>(pc)};
+                        reinterpret_cast<std::uintptr_t>(pc), static_cast<const unsigned char*>(address)};
     const Fault fault = is_write ? history.write(access) : history.read(access);
     return {fault.kind == Fault::Kind::none ? Finding::Kind::none : Finding::Kind::shared, fault};
   }
