@@ -121,10 +121,11 @@ template <typename T>
 void batch_norm_backward_apply(T* dx, const BatchNormGradientInputs<T>& inputs, const float* coefficients,
                                const BatchNormShape& shape, cudaStream_t stream);
 
-// ---- over the batches of all ranks
-// ---------------------------------------------------------------------------- The sums are fp64 and become
-// those of all ranks between two calls:
-//   forward   [1 + 2 channels]: rows, sum x, sum x^2        backward   [2 channels]: sum g, sum g (x - mean)
+// ---- over the batches of all ranks ----
+//
+// The sums are fp64 and become those of all ranks between two calls:
+//   forward   [1 + 2 channels]: rows, sum x, sum x^2
+//   backward  [2 channels]: sum g, sum g (x - mean)
 // All ranks together need at least 2 rows; with fewer the statistics are NaN.
 
 /// In place of batch_norm_finish_statistics, before the collective.
