@@ -149,5 +149,42 @@ TEST(Conv2dPads, StayZeroBesideInfinity) {
   for (std::size_t i = 5; i < values.size(); ++i) EXPECT_TRUE(std::isfinite(values[i]));
 }
 
+// Tiles hold more than whole windows: what is behind a window's last tap meets zero weights, and must be zero
+// itself.
+template <typename T>
+void expect_infinity_in_its_windows_only(const Conv2dShape& s) {
+  ConvProblem<T> problem(s);
+  const std::int64_t h = s.in_h / 2, w = s.in_w / 2;
+  std::vector<float> x = problem.x;
+  x[static_cast<std::size_t>((h * s.in_w + w) * s.in_channels)] = std::numeric_limits<float>::infinity();
+  const DeviceArray<T> device_x(with_pitch<T>(x, s.in_channels, s.in_pitch));
+  DeviceArray<T> y(problem.out_size());
+  kernels::conv2d_forward<T>({.y = y.data(), .x = device_x.data(), .weights = problem.packed.data()}, s,
+                             nullptr);
+  const std::vector<T> values = y.to_host();
+  const auto has = [](std::int64_t place, std::int64_t out, std::int64_t stride, std::int64_t pad,
+                      std::int64_t kernel) {
+    return place >= out * stride - pad && place < out * stride - pad + kernel;
+  };
+  for (std::int64_t oh = 0; oh < s.out_h(); ++oh)
+    for (std::int64_t ow = 0; ow < s.out_w(); ++ow)
+      EXPECT_EQ(std::isfinite(
+                    kernels::to_float(values[static_cast<std::size_t>((oh * s.out_w() + ow) * s.out_pitch)])),
+                !(has(h, oh, s.stride_h, s.pad_h, s.kernel_h) && has(w, ow, s.stride_w, s.pad_w, s.kernel_w)))
+          << oh << ", " << ow;
+}
+
+TEST(Conv2dWindows, DoNotSeeWhatIsBehindThem) {
+  using T = simt::BFloat16;
+  expect_infinity_in_its_windows_only<T>(shape_of<T>(square(1, 9, 3, 5, 3, 1, 1)));
+  expect_infinity_in_its_windows_only<float>(shape_of<float>({1, 7, 9, 5, 4, 2, 3, 1, 2, 0, 1}));
+  Conv2dShape stem = shape_of<T>(square(1, 17, 3, 5, 7, 2, 3));
+  stem.in_pitch = 4;
+  expect_infinity_in_its_windows_only<T>(stem);
+  stem.kernel_h = stem.kernel_w = 3;
+  stem.pad_h = stem.pad_w = 1;
+  expect_infinity_in_its_windows_only<T>(stem);
+}
+
 }  // namespace
 }  // namespace trireme::test
