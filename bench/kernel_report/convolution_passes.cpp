@@ -35,8 +35,9 @@ void EmulatedNetwork::forward_convolution(const Node& node, const Conv2dOp& op) 
   pass.relu = op.relu;
   value(node.output).is_relu = op.relu;
   if (const Node* next = batch_norm_behind(node); next != nullptr) pass.statistics = memory_of(*next).tiles;
-  kernels::conv2d_forward(pass, shape, nullptr, kernels::conv2d_forward_tile<T>(full));
-  record(node.name, "forward", padded_forward_flops(full) / static_cast<double>(batch_));
+  const kernels::TileShape tile = kernels::conv2d_forward_tile<T>(full);
+  kernels::conv2d_forward(pass, shape, nullptr, tile);
+  record(node.name, "forward", {padded_forward_flops(shape, tile), padded_forward_flops(full, tile)});
 }
 
 void EmulatedNetwork::backward_convolution(const Node& node, const Conv2dOp& op) {
@@ -47,17 +48,20 @@ void EmulatedNetwork::backward_convolution(const Node& node, const Conv2dOp& op)
   const bool is_first = graph_.value(node.inputs[0]).producer == 0;
 
   // A step of the whole batch has more parts than one of one image: its workspace is added by size.
-  const std::size_t bytes = kernels::conv2d_backward_weights_workspace_bytes<T>(shape, kMultiprocessors);
-  const std::size_t full_bytes = kernels::conv2d_backward_weights_workspace_bytes<T>(full, kMultiprocessors);
+  const kernels::TileShape weights_tile = kernels::conv2d_backward_weights_tile<T>(full);
+  const std::size_t bytes =
+      kernels::conv2d_backward_weights_workspace_bytes<T>(shape, kMultiprocessors, weights_tile);
+  const std::size_t full_bytes =
+      kernels::conv2d_backward_weights_workspace_bytes<T>(full, kMultiprocessors, weights_tile);
   auto* workspace = memory_.allocate<std::uint8_t>(static_cast<std::int64_t>(bytes) + 16, step);
   kernels::Conv2dBackwardWeights<T> weights{
       memory_.allocate<float>(shape.out_channels * shape.kernel_h * shape.kernel_w * shape.in_channels, step),
       op.bias ? memory_.allocate<float>(shape.out_pitch, step) : nullptr, x.data, y.gradient, workspace};
-  kernels::conv2d_backward_weights(weights, shape, kMultiprocessors, nullptr,
-                                   kernels::conv2d_backward_weights_tile<T>(full));
-  record(node.name, "backward weights",
-         padded_backward_weights_flops(full, kMultiprocessors) / static_cast<double>(batch_),
-         2.0 * static_cast<double>(full_bytes > bytes ? full_bytes - bytes : 0));
+  kernels::conv2d_backward_weights(weights, shape, kMultiprocessors, nullptr, weights_tile);
+  record(
+      node.name, "backward weights",
+      {padded_backward_weights_flops(shape, weights_tile), padded_backward_weights_flops(full, weights_tile)},
+      2.0 * static_cast<double>(full_bytes > bytes ? full_bytes - bytes : 0));
 
   if (is_first) return;
   kernels::Conv2dBackwardData<T> data{x.gradient, y.gradient,
@@ -65,8 +69,10 @@ void EmulatedNetwork::backward_convolution(const Node& node, const Conv2dOp& op)
   if (x.has_gradient) data.addend = x.gradient;
   if (x.is_relu) data.relu_output = x.data;
   x.has_gradient = true;
-  kernels::conv2d_backward_data(data, shape, nullptr, kernels::conv2d_backward_data_tile<T>(full));
-  record(node.name, "backward data", padded_backward_data_flops(full) / static_cast<double>(batch_));
+  const kernels::TileShape tile = kernels::conv2d_backward_data_tile<T>(full);
+  kernels::conv2d_backward_data(data, shape, nullptr, tile);
+  record(node.name, "backward data",
+         {padded_backward_data_flops(shape, tile), padded_backward_data_flops(full, tile)});
 }
 
 void EmulatedNetwork::forward_batch_norm(const Node& node, const BatchNormOp& op) {

@@ -2,6 +2,7 @@
 #include "bench/kernel_report/emulated_network.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <variant>
 
 #include "kernels/simt/emulator/settings.h"
@@ -92,10 +93,16 @@ EmulatedNetwork::BatchNormMemory& EmulatedNetwork::memory_of(const Node& batch_n
   return found->second;
 }
 
-void EmulatedNetwork::record(const std::string& layer, const std::string& name, double image_flops,
+void EmulatedNetwork::record(const std::string& layer, const std::string& name, Flops flops,
                              double more_step_bytes) {
   test::check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-  Pass pass{layer, name, emulator::take_counts(), 0, more_step_bytes, image_flops};
+  Pass pass{
+      layer, name, emulator::take_counts(), 0, more_step_bytes, flops.batch / static_cast<double>(batch_)};
+  double counted = 0;
+  for (const emulator::KernelCounts& kernel : pass.kernels) counted += static_cast<double>(kernel.flops);
+  if (counted != flops.one)
+    throw std::logic_error(layer + ", " + name + ": " + std::to_string(counted) + " flops were counted, " +
+                           std::to_string(flops.one) + " expected");
   for (const emulator::KernelCounts& kernel : pass.kernels)
     for (const emulator::AllocationCounts& each : kernel.allocations) {
       const double bytes =

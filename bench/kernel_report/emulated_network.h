@@ -69,7 +69,12 @@ class EmulatedNetwork {
   const Node* addition_behind(const Node& node) const;
   int uses(ValueId id) const;
   BatchNormMemory& memory_of(const Node& batch_norm);
-  void record(const std::string& layer, const std::string& pass, double image_flops = 0,
+  /// Flops of matrix products, padding included: of one image, which must be what was counted, and of the
+  /// batch.
+  struct Flops {
+    double one, batch;
+  };
+  void record(const std::string& layer, const std::string& pass, Flops flops = {},
               double more_step_bytes = 0);
 
   const Graph& graph_;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/kernel_report/padded_flops.h"
 
-#include <algorithm>
-
 namespace trireme::bench {
 namespace {
 
@@ -32,13 +30,12 @@ Phase phase_of(std::int64_t in, std::int64_t kernel, std::int64_t stride, std::i
 
 }  // namespace
 
-double padded_forward_flops(const Conv2dShape& shape) {
+double padded_forward_flops(const Conv2dShape& shape, kernels::TileShape tile) {
   const std::int64_t depth = kernels::conv2d_packed_weights_size<BFloat16>(shape) / shape.out_channels;
-  return tiles(kernels::conv2d_forward_tile<BFloat16>(shape), shape.out_pixels(), shape.out_pitch, depth);
+  return tiles(tile, shape.out_pixels(), shape.out_pitch, depth);
 }
 
-double padded_backward_data_flops(const Conv2dShape& shape) {
-  const kernels::TileShape tile = kernels::conv2d_backward_data_tile<BFloat16>(shape);
+double padded_backward_data_flops(const Conv2dShape& shape, kernels::TileShape tile) {
   double flops = 0;
   for (std::int64_t h = 0; h < shape.stride_h; ++h)
     for (std::int64_t w = 0; w < shape.stride_w; ++w) {
@@ -50,14 +47,9 @@ double padded_backward_data_flops(const Conv2dShape& shape) {
   return flops;
 }
 
-double padded_backward_weights_flops(const Conv2dShape& shape, int multiprocessors) {
-  const kernels::TileShape tile = kernels::conv2d_backward_weights_tile<BFloat16>(shape);
-  const std::int64_t splits = kernels::conv2d_backward_weights_splits<BFloat16>(shape, multiprocessors);
+double padded_backward_weights_flops(const Conv2dShape& shape, kernels::TileShape tile) {
   const std::int64_t columns = kernels::conv2d_packed_weights_size<BFloat16>(shape) / shape.out_channels;
-  const std::int64_t steps = kernels::divide_up(shape.out_pixels(), kDepth);
-  const std::int64_t steps_of_split = kernels::divide_up(steps, std::max<std::int64_t>(splits, 1));
-  const std::int64_t busy_splits = kernels::divide_up(steps, steps_of_split);
-  return tiles(tile, shape.out_channels, columns, std::min(steps, busy_splits * steps_of_split) * kDepth);
+  return tiles(tile, shape.out_channels, columns, round_up(shape.out_pixels(), kDepth));
 }
 
 }  // namespace trireme::bench

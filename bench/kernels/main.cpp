@@ -35,6 +35,16 @@ double efficiency(const KernelCase& kernel, const Ceilings& ceilings, double sec
   return std::max(moving, computing) / seconds;
 }
 
+/// A case that fails its check, to see what becomes of it: TRIREME_BENCH_BREAK=1.
+KernelCase broken_case() {
+  KernelCase one;
+  one.name = "broken";
+  one.check = [] { return std::string("made to fail"); };
+  one.prepare = [] { return [](cudaStream_t /*stream*/) {}; };
+  one.bytes = 1;
+  return one;
+}
+
 void run(benchmark::State& state, const KernelCase& kernel, const Ceilings& ceilings, bool& failed) {
   if (const std::string wrong = kernel.check(); !wrong.empty()) {
     failed = true;
@@ -68,7 +78,8 @@ int main(int argc, char** argv) {
     const Ceilings ceilings = measure_ceilings(scale);
     std::cerr << "ceilings: " << ceilings.bytes_per_second * 1e-9 << " GB/s copied, "
               << ceilings.flops_per_second * 1e-12 << " TFLOP/s in bf16 mma\n";
-    const std::vector<KernelCase> cases = all_cases(scale);
+    std::vector<KernelCase> cases = all_cases(scale);
+    if (std::getenv("TRIREME_BENCH_BREAK") != nullptr) cases.push_back(broken_case());
     for (const KernelCase& kernel : cases) {
       auto* registered = benchmark::RegisterBenchmark(
           kernel.name.c_str(), [&](benchmark::State& state) { run(state, kernel, ceilings, failed); });

@@ -23,7 +23,8 @@ class WithSettings {
   simt::emulator::Settings before_;
 };
 
-/// The message of the fault that `launch` ends with, at once or (lazy streams) when waited for; or an empty text.
+/// The message of the fault that `launch` ends with, at once or (lazy streams) when waited for; or an empty
+/// text.
 template <typename Launch>
 std::string fault_of(Launch launch) {
   try {
