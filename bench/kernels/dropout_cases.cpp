@@ -35,7 +35,8 @@ std::string check() {
   for (int row = 0; row < 2; ++row) {
     Philox random(0, kStream, 0, 7);
     for (int i = 0; i < kFeatures; ++i)
-      expected[static_cast<std::size_t>(row * kFeatures + i)] *= random.next_uniform() >= 0.5F ? 2 : 0;
+      expected[static_cast<std::size_t>(row) * kFeatures + static_cast<std::size_t>(i)] *=
+          random.next_uniform() >= 0.5F ? 2 : 0;
   }
   return compare("y", dense_values(*o.y, kFeatures, kFeatures), expected, 0);
 }

@@ -30,7 +30,7 @@ def demangle(names):
 def tidy(name):
     """`batch_norm_apply_kernel<__nv_bfloat16, true>`: no namespaces; nvcc and g++ write the anonymous one differently."""
     name = re.sub(r"_GLOBAL__N__\w+::|\(anonymous namespace\)::", "", name)
-    name = re.sub(r"\btrireme::(kernels|simt)::", "", name)
+    name = re.sub(r"\btrireme::(kernels|simt|bench)::", "", name)
     name = re.sub(r"\((?:int|bool|unsigned int)\)", "", name)
     return re.sub(r"^void ", "", name)
 

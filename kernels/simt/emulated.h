@@ -15,9 +15,11 @@
 #include "kernels/simt/vector16.h"
 
 // A bare __shared__ would be one array for all blocks: a compile error instead.
+// NOLINTBEGIN(bugprone-reserved-identifier): these are CUDA's names.
 #undef __shared__
 #undef __launch_bounds__
 #define __launch_bounds__(...)
+// NOLINTEND(bugprone-reserved-identifier)
 
 #define SIMT_UNROLL
 #define SIMT_NO_UNROLL
