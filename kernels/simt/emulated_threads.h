@@ -12,10 +12,12 @@ inline thread_local uint3 blockIdx;
 inline thread_local dim3 blockDim;
 inline thread_local dim3 gridDim;
 
+// NOLINTBEGIN(bugprone-reserved-identifier): these are CUDA's names.
 inline void __syncthreads(trireme::simt::emulator::Site site = trireme::simt::emulator::Site::here()) {
   trireme::simt::emulator::block_barrier(site);
 }
 inline void __threadfence() {}
+// NOLINTEND(bugprone-reserved-identifier)
 
 namespace trireme::simt {
 
