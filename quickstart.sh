@@ -58,7 +58,9 @@ install_packages "$install" build run demo
 echo "all there"
 
 say "build"
-cmake --preset release -DTRIREME_TESTS=OFF
+cuda=OFF # CUDA only where a GPU answers: compiling for none takes minutes
+if command -v nvidia-smi >/dev/null && nvidia-smi -L >/dev/null 2>&1; then cuda=AUTO; fi
+cmake --preset release -DTRIREME_TESTS=OFF -DTRIREME_CUDA="$cuda"
 cmake --build --preset release --target trireme
 
 say "pack Fashion-MNIST"

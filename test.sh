@@ -106,7 +106,7 @@ jobs=$(nproc)
 for preset in "${presets[@]}"; do
   echo "== $preset: build"
   begin=$SECONDS
-  cmake --preset "$preset" -DTRIREME_TESTS=ON || broken+=("$preset: configuring failed")
+  cmake --preset "$preset" -DTRIREME_TESTS=ON -DTRIREME_CUDA="${TRIREME_CUDA:-AUTO}" || broken+=("$preset: configuring failed")
   if [ "$preset" = release ]; then note_suites_left_out; fi
   if [ "$preset-$all" = asan-no ] && ! has_target asan kernel_tests; then continue; fi
   mapfile -t targets < <(targets_of "$preset")
