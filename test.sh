@@ -67,6 +67,7 @@ targets_of() {
   case "$1-$all" in
     release-*)
       echo all
+      if has_target release kernel_tests; then echo kernel_tests; fi
       if has_target release cuda_kernels; then echo cuda_kernels; fi
       ;;
     asan-no) echo kernel_tests ;;
