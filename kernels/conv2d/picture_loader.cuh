@@ -8,7 +8,7 @@
 // some rows; the column's tap and chunk go on by 8 chunks from step to step, and the rows' places stay in
 // registers.
 //
-// The gradient for the input is the same gather, over the gradient of the output (conv2d_backward_data.cuh).
+// The gradient for the input is the same gather, over the gradient of the output (backward_data.cuh).
 #pragma once
 
 #include <cstdint>
@@ -37,6 +37,21 @@ struct WindowGrid {
 /// last position `h` is so small that no tap is inside a picture.
 constexpr int kOutsidePicture = -32768;
 
+struct WindowBegin {
+  int place;  ///< h << 16 | w
+  int pixel;  ///< of the batch; may be negative
+};
+
+__device__ __forceinline__ WindowBegin begin_of_window(const Picture& picture, const WindowGrid& grid,
+                                                       int position) {
+  int r, c;
+  const int n = grid.rows.divide(grid.columns.divide(position, c), r);
+  const int h = r * grid.stride_h + grid.origin_h, w = c * grid.stride_w + grid.origin_w;
+  const bool exists = position < grid.count;
+  return {(exists ? h : kOutsidePicture) * 65536 | (w & 0xFFFF),
+          exists ? (n * picture.h + h) * picture.w + w : 0};
+}
+
 template <typename T, int kExtent, int kThreads>
 class PictureLoader {
  public:
@@ -50,13 +65,9 @@ class PictureLoader {
       : picture_(picture), taps_h_(grid.taps_h), taps_w_(grid.taps_w), chunk_(Map::column()) {
     SIMT_UNROLL
     for (int i = 0; i < Map::kCopies; ++i) {
-      const int position = first_row + Map::row(i);
-      int r, c;
-      const int n = grid.rows.divide(grid.columns.divide(position, c), r);
-      const int h = r * grid.stride_h + grid.origin_h, w = c * grid.stride_w + grid.origin_w;
-      const bool exists = position < grid.count;
-      begins_[i] = (exists ? h : kOutsidePicture) * 65536 | (w & 0xFFFF);
-      offsets_[i] = exists ? ((n * picture.h + h) * picture.w + w) * picture.chunks : 0;
+      const WindowBegin begin = begin_of_window(picture, grid, first_row + Map::row(i));
+      begins_[i] = begin.place;
+      offsets_[i] = begin.pixel * picture.chunks;
     }
     normalize();
   }
@@ -96,7 +107,7 @@ class PictureLoader {
   int taps_h_, taps_w_;
   int chunk_;
   int tap_h_ = 0, tap_w_ = 0;
-  int begins_[Map::kCopies];   ///< h << 16 | w
+  int begins_[Map::kCopies];   ///< WindowBegin::place
   int offsets_[Map::kCopies];  ///< chunks to the window's begin, may be negative
 };
 
@@ -115,13 +126,9 @@ class StemLoader {
       : picture_(picture), taps_h_(grid.taps_h), taps_w_(grid.taps_w), tap_w_(2 * Map::column()) {
     SIMT_UNROLL
     for (int i = 0; i < Map::kCopies; ++i) {
-      const int position = first_row + Map::row(i);
-      int r, c;
-      const int n = grid.rows.divide(grid.columns.divide(position, c), r);
-      const int h = r * grid.stride_h + grid.origin_h, w = c * grid.stride_w + grid.origin_w;
-      const bool exists = position < grid.count;
-      begins_[i] = (exists ? h : kOutsidePicture) * 65536 | (w & 0xFFFF);
-      offsets_[i] = exists ? (n * picture.h + h) * picture.w + w : 0;
+      const WindowBegin begin = begin_of_window(picture, grid, first_row + Map::row(i));
+      begins_[i] = begin.place;
+      offsets_[i] = begin.pixel;
     }
     normalize();
   }

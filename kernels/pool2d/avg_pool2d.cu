@@ -14,22 +14,11 @@ __global__ void avg_pool2d_forward_window_kernel(T* y, const T* x, Windows<Axis>
   const Axis &h = windows.h, &w = windows.w;
   const auto at = PixelVector::of<T>(h.out, w.out, windows.pitch);
   if (!at.is_inside) return;
-  const int end_h = h.end(at.h), begin_w = w.begin(at.w), end_w = w.end(at.w);
   float sums[kVector] = {};
-  for (int row = h.begin(at.h); row < end_h; ++row)
-    for (int first = begin_w; first < end_w; first += kColumnsAtOnce) {
-      simt::Vector16<T> vectors[kColumnsAtOnce];
-      SIMT_UNROLL
-      for (int i = 0; i < kColumnsAtOnce; ++i)
-        if (first + i < end_w)
-          vectors[i] = simt::load16(x + at.index(row, first + i, h.in, w.in, windows.pitch));
-      SIMT_UNROLL
-      for (int i = 0; i < kColumnsAtOnce; ++i) {
-        if (first + i >= end_w) break;
-        SIMT_UNROLL
-        for (int v = 0; v < kVector; ++v) sums[v] += to_float(vectors[i][v]);
-      }
-    }
+  visit_window<kColumnsAtOnce>(x, at, windows, [&sums](const simt::Vector16<T>& vector, int, int) {
+    SIMT_UNROLL
+    for (int v = 0; v < kVector; ++v) sums[v] += to_float(vector[v]);
+  });
   const float share = 1.0F / static_cast<float>(h.size(at.h) * w.size(at.w));
   SIMT_UNROLL
   for (int v = 0; v < kVector; ++v) sums[v] *= share;

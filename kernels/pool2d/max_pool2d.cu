@@ -44,28 +44,18 @@ __global__ void max_pool2d_forward_window_kernel(T* y, std::uint8_t* places, con
   const auto at = PixelVector::of<T>(h.out, w.out, windows.pitch);
   if (!at.is_inside) return;
   const int top = at.h * h.stride - h.pad, left = at.w * w.stride - w.pad;  // place 0
-  const int begin_h = h.begin(at.h), end_h = h.end(at.h), begin_w = w.begin(at.w), end_w = w.end(at.w);
   Largest<kVector> largest;
   SIMT_UNROLL
   for (int v = 0; v < kVector; ++v) {
     largest.values[v] = -INFINITY;
-    largest.places[v] = (begin_h - top) * w.kernel + begin_w - left;  // stays where all are minus infinity
+    largest.places[v] =
+        (h.begin(at.h) - top) * w.kernel + w.begin(at.w) - left;  // stays where all are minus infinity
   }
-  for (int row = begin_h; row < end_h; ++row)
-    for (int first = begin_w; first < end_w; first += kColumnsAtOnce) {
-      simt::Vector16<T> vectors[kColumnsAtOnce];
-      SIMT_UNROLL
-      for (int i = 0; i < kColumnsAtOnce; ++i)
-        if (first + i < end_w)
-          vectors[i] = simt::load16(x + at.index(row, first + i, h.in, w.in, windows.pitch));
-      SIMT_UNROLL
-      for (int i = 0; i < kColumnsAtOnce; ++i) {
-        if (first + i >= end_w) break;
-        float candidates[kVector];
-        unpack<T>(candidates, vectors[i]);
-        largest.take(candidates, (row - top) * w.kernel + first + i - left);
-      }
-    }
+  visit_window<kColumnsAtOnce>(x, at, windows, [&](const simt::Vector16<T>& vector, int row, int column) {
+    float candidates[kVector];
+    unpack<T>(candidates, vector);
+    largest.take(candidates, (row - top) * w.kernel + column - left);
+  });
 
   const std::int64_t to = at.index(at.h, at.w, h.out, w.out, windows.pitch);
   simt::store16(y + to, pack<T>(largest.values));

@@ -100,6 +100,28 @@ struct PixelVector {
   }
 };
 
+/// Calls visit(vector, row, column) for the elements of an output's window in row order, kColumns loads in
+/// flight.
+template <int kColumns, typename T, typename Axis, typename Visit>
+__device__ __forceinline__ void visit_window(const T* x, const PixelVector& at, const Windows<Axis>& windows,
+                                             const Visit& visit) {
+  const Axis &h = windows.h, &w = windows.w;
+  const int end_h = h.end(at.h), begin_w = w.begin(at.w), end_w = w.end(at.w);
+  for (int row = h.begin(at.h); row < end_h; ++row)
+    for (int first = begin_w; first < end_w; first += kColumns) {
+      simt::Vector16<T> vectors[kColumns];
+      SIMT_UNROLL
+      for (int i = 0; i < kColumns; ++i)
+        if (first + i < end_w)
+          vectors[i] = simt::load16(x + at.index(row, first + i, h.in, w.in, windows.pitch));
+      SIMT_UNROLL
+      for (int i = 0; i < kColumns; ++i) {
+        if (first + i >= end_w) break;
+        visit(vectors[i], row, first + i);
+      }
+    }
+}
+
 struct PixelLaunch {
   dim3 grid;
   unsigned threads;

@@ -8,13 +8,6 @@ using test::NormInputs;
 using test::NormOnDevice;
 using test::NormReference;
 
-struct Size {
-  std::int64_t rows;
-  int channels, extra_vectors;
-};
-const std::vector<Size> kSizes = {{2, 1, 0},   {3, 3, 2},    {7, 8, 0},    {50, 7, 1},   {33, 64, 0},
-                                  {9, 300, 0}, {70, 129, 1}, {2500, 5, 0}, {4100, 16, 0}};
-
 template <typename T>
 class BatchNormBackward : public testing::Test {};
 using Types = testing::Types<BFloat16, Half, float>;
@@ -30,7 +23,7 @@ double slack_of(const NormReference& reference) {
 
 TYPED_TEST(BatchNormBackward, EqualsTheReferenceForEachKindOfMask) {
   using T = TypeParam;
-  for (const Size& size : kSizes)
+  for (const test::NormSize& size : test::kNormSizes)
     for (const ReluMask mask : {ReluMask::none, ReluMask::recomputed, ReluMask::stored}) {
       const bool relu = mask != ReluMask::none, with_residual = mask == ReluMask::stored;
       NormInputs<T> inputs(size.rows, size.channels, size.extra_vectors);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "kernels/batch_norm/batch_norm.h"
 #include "kernels/reference/batch_norm.h"
@@ -20,6 +21,15 @@ namespace trireme::test {
 constexpr double kEpsilon = 1e-5;
 /// What fp32 costs for outputs of a few units: some roundings of numbers of that size.
 constexpr double kNormSlack = 4e-6;
+
+struct NormSize {
+  std::int64_t rows;
+  int channels, extra_vectors;
+};
+/// One row of tiles and several, channels that do and do not fill a vector or a block's columns.
+inline const std::vector<NormSize> kNormSizes = {{2, 1, 0},    {3, 3, 2},    {7, 8, 0},
+                                                 {50, 7, 1},   {33, 64, 0},  {9, 300, 0},
+                                                 {70, 129, 1}, {2500, 5, 0}, {4100, 16, 0}};
 
 inline std::vector<float> random_by_channel(int channels, unsigned seed, float lowest, float highest) {
   std::mt19937 random(seed);

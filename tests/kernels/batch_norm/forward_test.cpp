@@ -9,14 +9,6 @@ using test::NormInputs;
 using test::NormOnDevice;
 using test::NormReference;
 
-struct Size {
-  std::int64_t rows;
-  int channels, extra_vectors;
-};
-/// One row of tiles and several, channels that do and do not fill a vector or a block's columns.
-const std::vector<Size> kSizes = {{2, 1, 0},   {3, 3, 2},    {7, 8, 0},    {50, 7, 1},   {33, 64, 0},
-                                  {9, 300, 0}, {70, 129, 1}, {2500, 5, 0}, {4100, 16, 0}};
-
 template <typename T>
 class BatchNormForward : public testing::Test {};
 using Types = testing::Types<BFloat16, Half, float>;
@@ -24,7 +16,7 @@ TYPED_TEST_SUITE(BatchNormForward, Types);
 
 TYPED_TEST(BatchNormForward, EqualsTheReferenceWithAndWithoutResidualAndRelu) {
   using T = TypeParam;
-  for (const Size& size : kSizes) {
+  for (const test::NormSize& size : test::kNormSizes) {
     NormInputs<T> inputs(size.rows, size.channels, size.extra_vectors);
     NormOnDevice<T> norm(inputs);
     norm.forward(false, false);
