@@ -12,17 +12,9 @@
 
 #include "data/picture.h"
 #include "data/resize.h"
+#include "src/core/augment.h"
 
 namespace trireme {
-
-enum class Augment {
-  none,         ///< training sees what evaluation sees
-  flip,         ///< horizontal flip with probability 1/2
-  crop,         ///< zero-pad by size/8 (at least 1), random crop
-  crop_flip,    ///< both: the usual recipe for CIFAR
-  resized_crop  ///< random-resized-crop (area 0.08..1, ratio 3/4..4/3) and flip: the usual recipe for
-                ///< ImageNet
-};
 
 /// An augmentation as the command line names it, with a line of help.
 struct AugmentName {

@@ -10,12 +10,14 @@
 #include <variant>
 #include <vector>
 
+#include "src/core/augment.h"
 #include "src/core/dtype.h"
 #include "src/core/shape.h"
 
 namespace trireme {
 
-/// The images of the batch, normalised fp32 NHWC.
+/// The pictures of the batch as the network sees them: normalised NHWC. What they are made from is said by
+/// InputFormat.
 struct InputOp {
   friend bool operator==(const InputOp&, const InputOp&) = default;
 };
@@ -27,12 +29,14 @@ struct Conv2dOp {
   bool relu = false;  ///< set by fusion
   friend bool operator==(const Conv2dOp&, const Conv2dOp&) = default;
 };
-/// Parameters: weight, bias, running_mean, running_var, all [C]. Training uses batch statistics over N, H, W.
+/// y = batch_norm(x) [+ residual] [then ReLU]. Parameters: weight, bias, running_mean, running_var, all [C].
+/// Training uses batch statistics over N, H, W. With `residual`, set by fusion, input 1 is added.
 struct BatchNormOp {
   double epsilon = 1e-5;
   double momentum = 0.1;  ///< share of the new batch in the running statistics
   bool relu = false;      ///< set by fusion
   bool sync = false;      ///< training: statistics over the batches of all ranks together
+  bool residual = false;  ///< set by fusion
   friend bool operator==(const BatchNormOp&, const BatchNormOp&) = default;
 };
 struct ReluOp {
@@ -49,10 +53,11 @@ struct AdaptiveAvgPoolOp {
   std::int64_t out_h = 1, out_w = 1;
   friend bool operator==(const AdaptiveAvgPoolOp&, const AdaptiveAvgPoolOp&) = default;
 };
-/// y = x W^T + b, x [N,F]. Parameters: weight [out,in], and bias [out] if `bias`.
+/// y = x W^T + b [then ReLU], x [N,F]. Parameters: weight [out,in], and bias [out] if `bias`.
 struct LinearOp {
   std::int64_t out_features = 0;
   bool bias = true;
+  bool relu = false;  ///< set by fusion
   friend bool operator==(const LinearOp&, const LinearOp&) = default;
 };
 /// Training: keeps an element with probability 1-p and scales it by 1/(1-p); inference: identity. Element i
@@ -92,12 +97,27 @@ class Layout {
   virtual std::string text() const = 0;
 };
 
-/// A value as one device holds it. The gradient of a value always has the value's own spec.
+/// A value as one device holds it. The gradient of a value has the value's own spec, without what lies beside
+/// it.
 struct ValueSpec {
   Shape shape;  ///< with the batch in front
   DType dtype = DType::f32;
   std::shared_ptr<const Layout> layout;
-  std::size_t bytes = 0;
+  std::size_t bytes = 0;  ///< all of it
+  std::size_t side_bytes =
+      0;  ///< at the end: what the op behind needs to know of the elements; not of gradients
+
+  std::size_t element_bytes() const { return bytes - side_bytes; }
+};
+
+/// How pictures come to a program.
+struct InputFormat {
+  DType dtype =
+      DType::f32;  ///< f32: [N,H,W,C] as the network sees them; u8: levels, which the device makes so
+  Shape stored;    ///< u8: [H,W,C] of a picture; 1 or 3 channels
+  Augment augment = Augment::none;
+  double crop_ratio = 0.875;      ///< u8: pictures of another size than the network's, see TransformOptions
+  std::vector<double> mean, std;  ///< u8: by channel of the network, in 0..1
 };
 
 /// Sums over the samples that the loss op has seen since the record was last zeroed. Lives on the device.
@@ -112,7 +132,7 @@ struct StepRecord {
 
 /// What changes from step to step. Pointers are device memory.
 struct RunContext {
-  const void* images = nullptr;              ///< the input slot, fp32 [N,H,W,C]
+  const void* images = nullptr;              ///< the input slot, as InputFormat says
   const std::int32_t* labels = nullptr;      ///< [N]
   const std::int64_t* sample_ids = nullptr;  ///< [N]
   std::int64_t valid_samples = 0;            ///< rows from here on are padding
@@ -135,6 +155,10 @@ struct Bindings {
   std::vector<void*> input_grads;        ///< null where no gradient is wanted; written, never added to
   StepRecord* record = nullptr;
   double* group_sums = nullptr;  ///< GroupSums values; no other op uses them between run and finish
+  /// Backward, where OpFacts::adds_to_input_grad: input_grads[0] = its gradient + this, or null. May be
+  /// input_grads[0] itself.
+  const void* input_grad_addend = nullptr;
+  const void* step = nullptr;  ///< Device::step_bytes, as Device::write_step left them
 };
 
 /// One pass of one op, bound to its memory. Not thread-safe; runs on the device's compute stream.
@@ -162,10 +186,13 @@ struct OpFacts {
   std::size_t forward_scratch_bytes = 0, backward_scratch_bytes = 0;
   bool backward_needs_inputs = false, backward_needs_output = false;
   bool output_may_overwrite_input = false;  ///< output and input 0 may be the same memory in forward
-  /// input_grads[0] and output_grad may be the same memory in backward. If `grads_are_aliases`, backward has
-  /// nothing to compute: every input gradient *is* the output gradient (add without ReLU).
+  /// input_grads[in_place_gradient] and output_grad may be the same memory in backward. If
+  /// `grads_are_aliases`, backward has nothing to compute: every input gradient *is* the output gradient (add
+  /// without ReLU).
   bool input_grad_may_overwrite_output_grad = false;
+  int in_place_gradient = 0;
   bool grads_are_aliases = false;
+  bool adds_to_input_grad = false;  ///< see Bindings::input_grad_addend
   GroupSums group_sums;
 };
 

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "src/device/cpu/cpu_op.h"
+#include "src/device/inline_stream.h"
 
 namespace trireme {
 namespace {
@@ -38,20 +39,6 @@ std::string_view name_of_isa(dnnl::cpu_isa isa) {
   }
 }
 
-/// Work is done when the call that asked for it returns, so every event has happened already.
-class CpuEvent final : public Event {
- public:
-  bool done() const override { return true; }
-  void synchronize() override {}
-};
-
-class CpuStream final : public Stream {
- public:
-  void record(Event&) override {}
-  void wait(const Event&) override {}
-  void synchronize() override {}
-};
-
 class CpuDevice final : public Device {
  public:
   explicit CpuDevice(int threads) : threads_(threads) {}
@@ -64,8 +51,10 @@ class CpuDevice final : public Device {
                        version->major, version->minor, version->patch,
                        name_of_isa(dnnl::get_effective_cpu_isa()));
   }
-  std::unique_ptr<Stream> make_stream() override { return std::make_unique<CpuStream>(); }
-  std::unique_ptr<Event> make_event() override { return std::make_unique<CpuEvent>(); }
+  Stream& compute_stream() override { return stream_; }
+  std::unique_ptr<Stream> make_stream() override { return std::make_unique<InlineStream>(); }
+  std::unique_ptr<Event> make_event() override { return std::make_unique<InlineEvent>(); }
+  BufferSource& host_memory() override { return host_memory_; }
   void copy(const Tensor& destination, const Tensor& source, Stream&) override {
     TRIREME_ASSERT(destination.bytes() == source.bytes(), "a copy between tensors of different size");
     if (source.bytes() > 0) std::memcpy(destination.data, source.data, source.bytes());
@@ -83,8 +72,19 @@ class CpuDevice final : public Device {
     });
   }
 
+  std::vector<float> read(const ValueSpec& spec, const void* data, Stream& /*stream*/) override {
+    std::vector<float> values(static_cast<std::size_t>(spec.shape.count()));
+    cpu::Steps steps(engine_);
+    steps.reorder(engine_.memory(cpu::desc_of(spec), data),
+                  engine_.memory(cpu::desc_of({spec.shape, spec.dtype, nullptr, 0}), values.data()));
+    steps.run();
+    return values;
+  }
+
  private:
   int threads_;
+  InlineStream stream_;
+  HostMemory host_memory_;
   cpu::CpuEngine engine_;
 };
 

@@ -12,19 +12,6 @@ namespace trireme::testing {
 
 namespace {
 
-class DoneEvent final : public Event {
- public:
-  bool done() const override { return true; }
-  void synchronize() override {}
-};
-
-class DirectStream final : public Stream {
- public:
-  void record(Event&) override {}
-  void wait(const Event&) override {}
-  void synchronize() override {}
-};
-
 void poison(void* data, std::size_t bytes) {
   std::fill_n(static_cast<float*>(data), bytes / sizeof(float), std::numeric_limits<float>::quiet_NaN());
 }
@@ -95,10 +82,10 @@ std::unique_ptr<Buffer> NaiveDevice::allocate(std::size_t bytes) {
   return HostMemory().allocate(bytes);
 }
 std::unique_ptr<Stream> NaiveDevice::make_stream() {
-  return std::make_unique<DirectStream>();
+  return std::make_unique<InlineStream>();
 }
 std::unique_ptr<Event> NaiveDevice::make_event() {
-  return std::make_unique<DoneEvent>();
+  return std::make_unique<InlineEvent>();
 }
 
 void NaiveDevice::copy(const Tensor& destination, const Tensor& source, Stream&) {
@@ -108,6 +95,11 @@ void NaiveDevice::copy(const Tensor& destination, const Tensor& source, Stream&)
 
 void NaiveDevice::zero(void* data, std::size_t bytes, Stream&) {
   std::memset(data, 0, bytes);
+}
+
+std::vector<float> NaiveDevice::read(const ValueSpec& spec, const void* data, Stream&) {
+  const auto* values = static_cast<const float*>(data);
+  return {values, values + spec.shape.count()};
 }
 
 std::unique_ptr<OpPlan> NaiveDevice::plan_op(const OpRequest& request) {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "src/device/device.h"
+#include "src/device/inline_stream.h"
 
 namespace trireme::testing {
 
@@ -24,6 +24,9 @@ class NaiveDevice final : public Device {
   DeviceKind kind() const override { return DeviceKind::cpu; }
   std::string description() const override { return "naive"; }
   std::unique_ptr<Buffer> allocate(std::size_t bytes) override;
+  Stream& compute_stream() override { return stream_; }
+  BufferSource& host_memory() override { return host_memory_; }
+  std::vector<float> read(const ValueSpec& spec, const void* data, Stream& stream) override;
   std::unique_ptr<Stream> make_stream() override;
   std::unique_ptr<Event> make_event() override;
   void copy(const Tensor& destination, const Tensor& source, Stream& stream) override;
@@ -33,6 +36,8 @@ class NaiveDevice final : public Device {
 
  private:
   NaiveOptions options_;
+  InlineStream stream_;
+  HostMemory host_memory_;
 };
 
 }  // namespace trireme::testing
