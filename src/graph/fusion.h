@@ -8,9 +8,10 @@
 
 namespace trireme {
 
-/// The graph with every ReLU merged into its producer where `fusions` has the pattern and nobody else uses
-/// the value between them. Parameters and their ids are the same; the merged node keeps the producer's name
-/// and place.
+/// The graph with what `fusions` names merged, where nobody else uses the value between the two nodes: a ReLU
+/// into its producer, which keeps its name and place; a batch norm into the addition of its output, at the
+/// addition's place and with the batch norm's name, since the other summand may be made after the batch norm.
+/// Parameters and their ids are the same.
 Graph fuse(const Graph& graph, std::span<const Fusion> fusions);
 
 }  // namespace trireme

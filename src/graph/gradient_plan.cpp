@@ -3,7 +3,7 @@
 // output have been visited, so the gradient of its output is whole. Its backward gives each input a
 // contribution: a block of its own, the output's gradient overwritten, or (a plain addition) the output's
 // gradient itself. The first contribution to a value becomes its gradient; every further one is added by a
-// step of its own.
+// step of its own, or by the op that makes it, where that can add (OpFacts::adds_to_input_grad).
 //
 // A block may hold the gradients of several values at a time. It counts its holders: values whose gradient it
 // is and whose node has not been visited, and contributions under way. Only a block with no other holder is
@@ -31,6 +31,7 @@ class GradientPlanner {
   struct Contribution {
     ValueId value;
     BlockId block;
+    bool is_sum = false;  ///< holds what the value's gradient was, too
   };
 
   void visit(NodeId n) {
@@ -60,12 +61,16 @@ class GradientPlanner {
     const Node& node = plan_.graph.node(n);
     const PlannedNode& planned = plan_.node(n);
     const int step = next_step();
-    NodeBackward backward{n, output_grad, scratch(n, planned.facts().backward_scratch_bytes), {}};
+    NodeBackward backward{n, output_grad, scratch(n, planned.facts().backward_scratch_bytes), {}, kNoBlock};
     std::vector<Contribution> contributions;
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
       const ValueId input = node.inputs[k];
       BlockId block = kNoBlock;
-      if (wants_gradient(input)) {
+      if (k == 0 && wants_gradient(input) && planned.facts().adds_to_input_grad && has_gradient(input)) {
+        backward.addend = gradient_[static_cast<std::size_t>(input)];
+        block = holders(backward.addend) == 1 ? backward.addend : gradient_block(n, k, output_grad);
+        contributions.push_back({input, block, true});
+      } else if (wants_gradient(input)) {
         const BlockId equal = equal_gradient(node, contributions, input);
         if (equal == kNoBlock) block = gradient_block(n, k, output_grad);
         contributions.push_back({input, equal == kNoBlock ? block : equal});
@@ -85,10 +90,11 @@ class GradientPlanner {
 
   BlockId gradient_block(NodeId n, std::size_t k, BlockId output_grad) {
     const ValueId input = plan_.graph.node(n).inputs[k];
-    const std::size_t bytes = plan_.spec(input).bytes;
+    const std::size_t bytes = plan_.spec(input).element_bytes();
     const OpFacts& facts = plan_.node(n).facts();
-    const bool in_place = k == 0 && output_grad != kNoBlock && facts.input_grad_may_overwrite_output_grad &&
-                          holders(output_grad) == 1 && plan_.block(output_grad).use.bytes == bytes;
+    const bool in_place = static_cast<int>(k) == facts.in_place_gradient && output_grad != kNoBlock &&
+                          facts.input_grad_may_overwrite_output_grad && holders(output_grad) == 1 &&
+                          plan_.block(output_grad).use.bytes == bytes;
     if (in_place) return output_grad;
     return add(Block::Kind::gradient, plan_.graph.value(input).producer, bytes);
   }
@@ -97,6 +103,7 @@ class GradientPlanner {
     const OpFacts& facts = planned.facts();
     plan_.touch(planned.saved, step);
     plan_.touch(backward.output_grad, step);
+    plan_.touch(backward.addend, step);
     for (BlockId block : backward.input_grads) plan_.touch(block, step);
     if (facts.backward_needs_output) plan_.touch(planned.output, step);
     if (facts.backward_needs_inputs)
@@ -105,7 +112,10 @@ class GradientPlanner {
 
   void contribute(const Contribution& contribution) {
     BlockId& gradient = gradient_[static_cast<std::size_t>(contribution.value)];
-    if (gradient != kNoBlock) {
+    if (contribution.is_sum) {
+      --holders(gradient);
+      gradient = contribution.block;
+    } else if (gradient != kNoBlock) {
       const BlockId sum = add_up(contribution.value, gradient, contribution.block);
       --holders(gradient);
       gradient = sum;
@@ -119,12 +129,14 @@ class GradientPlanner {
   // sum.
   BlockId add_up(ValueId value, BlockId present, BlockId more) {
     const NodeId producer = plan_.graph.value(value).producer;
-    const ValueSpec& spec = plan_.spec(value);
+    ValueSpec spec = plan_.spec(value);
+    spec.bytes = spec.element_bytes();
+    spec.side_bytes = 0;
     GradientSum step{value,    plan_.device->plan_op({AddOp{}, {spec, spec}, spec.shape, false}),
                      present,  more,
                      kNoBlock, kNoBlock};
     const OpFacts& facts = step.op->facts();
-    TRIREME_ASSERT(same_form(facts.output, spec) && facts.saved_bytes == 0, "a sum looks like its terms");
+    TRIREME_ASSERT(facts.output.bytes == spec.bytes && facts.saved_bytes == 0, "a sum looks like its terms");
     const bool distinct = present != more;
     if (distinct && facts.output_may_overwrite_input && holders(present) == 1) {
       step.sum = present;
@@ -143,6 +155,7 @@ class GradientPlanner {
 
   int next_step() const { return plan_.steps(); }
   bool wants_gradient(ValueId value) const { return plan_.producer(value).has_backward; }
+  bool has_gradient(ValueId value) const { return gradient_[static_cast<std::size_t>(value)] != kNoBlock; }
 
   BlockId add(Block::Kind kind, NodeId node, std::size_t bytes) {
     return plan_.add_block(kind, node, bytes, next_step());

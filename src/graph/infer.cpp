@@ -29,7 +29,10 @@ class ShapeInference {
   Shape operator()(const BatchNormOp& op) const {
     require(std::isfinite(op.epsilon) && op.epsilon > 0, "epsilon must be positive");
     require(op.momentum >= 0 && op.momentum <= 1, "momentum must lie in 0..1");
-    return picture();
+    if (!op.residual) return picture();
+    require(inputs_.size() == 2 && inputs_[0].rank() == 3 && inputs_[0] == inputs_[1],
+            "with a residual it takes two pictures of equal shape");
+    return inputs_[0];
   }
 
   Shape operator()(const ReluOp&) const { return one(); }

@@ -90,8 +90,7 @@ class Report {
     total("all of these, without reuse", all);
     total("most in use at one step", peak_bytes(uses));
     total("arena", plan_.arena_bytes);
-    const Shape image = plan_.graph.image_shape().with_outer(plan_.batch);
-    total("two input slots", 2 * static_cast<std::size_t>(image.count()) * sizeof(float));
+    total("two input slots", 2 * plan_.slot_image_bytes());
     if (plan_.group_sum_bytes() > 0) total("sums over all ranks", plan_.group_sum_bytes());
     const std::size_t flat = FlatLayout(plan_.graph).bytes();
     total("parameters", flat);

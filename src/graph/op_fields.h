@@ -40,6 +40,7 @@ void visit_fields(BatchNormOp& op, Field&& field) {
   field("momentum", op.momentum);
   field("relu", op.relu);
   field("sync", LaterField<bool>{op.sync, false});
+  field("residual", LaterField<bool>{op.residual, false});
 }
 template <typename Field>
 void visit_fields(ReluOp&, Field&&) {}
@@ -61,6 +62,7 @@ template <typename Field>
 void visit_fields(LinearOp& op, Field&& field) {
   field("out_features", op.out_features);
   field("bias", op.bias);
+  field("relu", LaterField<bool>{op.relu, false});
 }
 template <typename Field>
 void visit_fields(DropoutOp& op, Field&& field) {

@@ -10,16 +10,20 @@
 namespace trireme {
 
 Program::Impl::Impl(ProgramPlan program_plan, const FlatLayout& flat_layout, const ModelMemory& model_memory,
-                    std::uint64_t dropout_seed, GroupSum* group_sum)
+                    std::uint64_t dropout_seed, GroupSum* group_sum, const ProgramRecording& recording)
     : owned_plan(std::move(program_plan)),
       device(*plan().device),
       layout(flat_layout),
       memory(model_memory),
       seed(dropout_seed),
       group(group_sum),
-      stream(device.make_stream()),
+      stream(device.compute_stream()),
       record(device.allocate(sizeof(StepRecord))),
       group_sums(device.allocate(plan().group_sum_bytes())),
+      step(device.allocate(device.step_bytes())),
+      host_record(device.host_memory().allocate(sizeof(StepRecord))),
+      record_copied(device.make_event()),
+      records(recording.wanted),
       is_shared(plan().graph.parameters().size()) {
   const bool training = plan().mode == Mode::train;
   TRIREME_ASSERT(layout.entries.size() == plan().graph.parameters().size(),
@@ -35,6 +39,7 @@ Program::Impl::Impl(ProgramPlan program_plan, const FlatLayout& flat_layout, con
   find_shared_parameters();
   bind_forward();
   if (training) bind_backward();
+  cut_into_segments(recording.gradient_stops);
 }
 
 void* Program::Impl::at(BlockId block) {
@@ -52,9 +57,8 @@ float* Program::Impl::gradient(ParamId p) {
 
 void Program::Impl::bind_input_slots() {
   const auto batch = static_cast<std::size_t>(plan().batch);
-  const auto pixels = static_cast<std::size_t>(plan().graph.image_shape().count());
   for (InputSlot& slot : slots) {
-    slot.images = device.allocate(batch * pixels * sizeof(float));
+    slot.images = device.allocate(plan().slot_image_bytes());
     slot.labels = device.allocate(batch * sizeof(std::int32_t));
     slot.sample_ids = device.allocate(batch * sizeof(std::int64_t));
     slot.loaded = device.make_event();
@@ -85,6 +89,7 @@ Bindings Program::Impl::bind(NodeId id) {
   for (ParamId p : node.parameters) bindings.parameters.push_back(parameter(p));
   bindings.record = static_cast<StepRecord*>(record->data());
   bindings.group_sums = static_cast<double*>(group_sums->data());
+  bindings.step = step->data();
   return bindings;
 }
 
@@ -117,17 +122,18 @@ void Program::Impl::bind_forward() {
 
 void Program::Impl::bind_backward() {
   std::vector<NodeId> node_of;
-  for (const BackwardStep& step : plan().backward) {
+  for (const BackwardStep& pass_step : plan().backward) {
     BackwardOp backward;
-    if (const auto* sum = std::get_if<GradientSum>(&step)) {
+    if (const auto* sum = std::get_if<GradientSum>(&pass_step)) {
       Bindings bindings;
       bindings.inputs = {at(sum->a), at(sum->b)};
       bindings.output = at(sum->sum);
       bindings.scratch = at(sum->scratch);
+      bindings.step = step->data();
       backward.op = sum->op->make_forward(bindings);
       node_of.push_back(-1);
     } else {
-      const auto& pass = std::get<NodeBackward>(step);
+      const auto& pass = std::get<NodeBackward>(pass_step);
       const OpFacts& facts = plan().node(pass.node).facts();
       Bindings bindings = bind(pass.node);
       // Memory that the op does not ask for may hold something else by now.
@@ -135,6 +141,7 @@ void Program::Impl::bind_backward() {
       if (!facts.backward_needs_output) bindings.output = nullptr;
       bindings.scratch = at(pass.scratch);
       bindings.output_grad = at(pass.output_grad);
+      bindings.input_grad_addend = at(pass.addend);
       for (BlockId block : pass.input_grads) bindings.input_grads.push_back(at(block));
       for (ParamId p : plan().graph.node(pass.node).parameters) {
         bindings.parameter_grads.push_back(gradient(p));
@@ -183,42 +190,16 @@ RunContext Program::Impl::context(const StepScales& scales) {
 }
 
 Program::Program(ProgramPlan plan, const FlatLayout& layout, const ModelMemory& memory, std::uint64_t seed,
-                 GroupSum* group)
-    : impl_(std::make_unique<Impl>(std::move(plan), layout, memory, seed, group)) {}
+                 GroupSum* group, const ProgramRecording& recording)
+    : impl_(std::make_unique<Impl>(std::move(plan), layout, memory, seed, group, recording)) {}
 Program::~Program() = default;
 
 std::int64_t Program::batch() const {
   return impl_->plan().batch;
 }
 
-Tensor Program::Impl::device_sums(const OpSums& sums) {
-  return row_of(static_cast<double*>(group_sums->data()), std::ssize(sums.values));
-}
-
-void Program::Impl::run(Op& op, OpSums& sums, const RunContext& context) {
-  const bool empty = context.valid_samples == 0;
-  if (!empty) op.run(context);
-  if (sums.values.empty()) return;
-  if (group != nullptr) {
-    const Tensor host = row_of(sums.values.data(), std::ssize(sums.values));
-    if (empty)
-      std::fill(sums.values.begin(), sums.values.end(), 0.0);
-    else
-      device.copy(host, device_sums(sums), *stream);
-    stream->synchronize();
-    group->sum(sums.values, sums.what);
-    if (!empty) device.copy(device_sums(sums), host, *stream);
-  }
-  if (!empty) op.finish(context);
-}
-
-void Program::Impl::run_alone(ForwardOp& forward, const RunContext& context) {
-  forward.op->run(context);
-  OpSums& sums = forward.sums;
-  if (sums.values.empty()) return;
-  if (group != nullptr)
-    device.copy(device_sums(sums), row_of(sums.values.data(), std::ssize(sums.values)), *stream);
-  forward.op->finish(context);
+const std::string& Program::recording_obstacle() const {
+  return impl_->recording_obstacle;
 }
 
 void Program::forward(const StepScales& scales, const ParamHook& parameter_needed) {
@@ -227,14 +208,20 @@ void Program::forward(const StepScales& scales, const ParamHook& parameter_neede
   TRIREME_ASSERT(scales.global_samples > 0, "a step has samples");
   if (p.batches_taken < p.batches_loaded) ++p.batches_taken;
   InputSlot& slot = p.current_slot();
-  p.stream->wait(*slot.loaded);
+  p.stream.wait(*slot.loaded);
   const RunContext context = p.context(scales);
-  for (ForwardOp& forward : p.forward_ops) {
+  p.device.write_step(p.step->data(), context, p.stream);
+  for (Segment& segment : p.forward_segments) {
     if (parameter_needed)
-      for (ParamId parameter : forward.needed_first) parameter_needed(parameter);
-    p.run(*forward.op, forward.sums, context);
+      for (std::size_t i = segment.begin; i < segment.end; ++i)
+        for (ParamId parameter : p.forward_ops[i].needed_first) parameter_needed(parameter);
+    const auto ops = [&] {
+      for (std::size_t i = segment.begin; i < segment.end; ++i) p.run_forward(i, context);
+    };
+    p.run(segment, context, std::cref(ops));
   }
-  p.stream->record(*slot.released);
+  p.copy_record_to_host();
+  p.stream.record(*slot.released);
   slot.was_released = true;
 }
 
@@ -244,18 +231,21 @@ void Program::backward(const StepScales& scales, const ParamHook& gradient_ready
                  "backward follows forward of a train program");
   InputSlot& slot = p.current_slot();
   const bool empty = slot.valid == 0;
-  if (!scales.accumulate && empty) p.device.zero(p.memory.gradients->data(), p.layout.bytes(), *p.stream);
+  if (!scales.accumulate && empty) p.device.zero(p.memory.gradients->data(), p.layout.bytes(), p.stream);
   if (!scales.accumulate && !empty)
     for (ParamId shared : p.zero_first)
-      p.device.zero(p.gradient(shared), p.layout.entry(shared).count * sizeof(float), *p.stream);
-  RunContext context = p.context(scales);
-  for (BackwardOp& backward : p.backward_ops) {
-    context.accumulate = scales.accumulate || backward.always_accumulates;
-    p.run(*backward.op, backward.sums, context);
-    if (scales.last_micro_batch && gradient_ready)
-      for (ParamId parameter : backward.ready) gradient_ready(parameter);
+      p.device.zero(p.gradient(shared), p.layout.entry(shared).count * sizeof(float), p.stream);
+  const RunContext context = p.context(scales);
+  for (Segment& segment : p.backward_segments) {
+    const auto ops = [&] {
+      for (std::size_t i = segment.begin; i < segment.end; ++i) p.run_backward(i, context);
+    };
+    p.run(segment, context, std::cref(ops));
+    if (!scales.last_micro_batch || !gradient_ready) continue;
+    for (std::size_t i = segment.begin; i < segment.end; ++i)
+      for (ParamId parameter : p.backward_ops[i].ready) gradient_ready(parameter);
   }
-  p.stream->record(*slot.released);
+  p.stream.record(*slot.released);
 }
 
 }  // namespace trireme

@@ -28,7 +28,7 @@ struct ModelMemory {
 
 /// One host batch as Program::load takes it; rows from `valid` on are padding (any content).
 struct HostBatch {
-  Tensor images;                             ///< f32 [N,H,W,C], N = the program's batch
+  Tensor images;                             ///< [N,H,W,C] as InputFormat says, N = the program's batch
   const std::int32_t* labels = nullptr;      ///< [N]
   const std::int64_t* sample_ids = nullptr;  ///< [N]
   std::int64_t valid = 0;
@@ -42,12 +42,21 @@ struct StepScales {
   std::uint32_t epoch = 0;
 };
 
+/// Whether passes are recorded and run again as wholes, between the places where the host must act.
+struct ProgramRecording {
+  bool wanted = false;
+  /// Parameters after whose gradient backward's hook is to be called at once: the last of each bucket.
+  /// Elsewhere the hooks of a recorded part come together when it has been started.
+  std::vector<ParamId> gradient_stops;
+};
+
 /// The outcome of planning: device op plans, lifetimes and arena offsets. Made before any memory is there.
 class ProgramPlan {
  public:
   /// Applies the device's fusions, plans every op, packs activations, gradients, saved values and scratch
   /// into one arena by lifetime.
-  ProgramPlan(const Graph& graph, Device& device, std::int64_t batch, Mode mode);
+  ProgramPlan(const Graph& graph, Device& device, std::int64_t batch, Mode mode,
+              const InputFormat& input = {});
   ~ProgramPlan();
   ProgramPlan(ProgramPlan&&) noexcept;
   ProgramPlan& operator=(ProgramPlan&&) noexcept;
@@ -73,7 +82,7 @@ class Program {
   /// `seed` keys dropout. `group` sums over the ranks where ops need that (BatchNormOp::sync); null: this
   /// rank is alone. The plan's device, the memory and `group` must outlive the program.
   Program(ProgramPlan plan, const FlatLayout& layout, const ModelMemory& memory, std::uint64_t seed,
-          GroupSum* group = nullptr);
+          GroupSum* group = nullptr, const ProgramRecording& recording = {});
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -92,11 +101,15 @@ class Program {
   /// After forward in Mode::train. Calls `gradient_ready` in FlatLayout order, each as soon as it is final.
   void backward(const StepScales& scales, const ParamHook& gradient_ready);
 
-  /// Loss sum and counts since the last zero_record(), read from the device (waits for it).
+  /// Loss sum and counts since the last zero_record(), as the last forward left them. Waits for that, not for
+  /// what the device was given after it.
   StepRecord read_record();
   void zero_record();
   /// Logits of the last forward, fp32 [N,classes], copied to the host.
   std::vector<float> read_logits();
+
+  /// Why passes are not recorded although that was wanted, or nothing.
+  const std::string& recording_obstacle() const;
 
   /// Runs forward again on the loaded batch, op by op, and names the first node whose output is not finite;
   /// else the first parameter whose value or gradient is not finite; nothing if all is finite. Only for

@@ -14,9 +14,9 @@ namespace trireme {
 void Program::load(const HostBatch& batch, Stream& stream, Event& done) {
   Impl& p = *impl_;
   const std::int64_t rows = p.plan().batch;
-  TRIREME_ASSERT(
-      batch.images.dtype == DType::f32 && batch.images.shape == p.plan().graph.image_shape().with_outer(rows),
-      "the batch has the program's shape");
+  TRIREME_ASSERT(batch.images.dtype == p.plan().input.dtype &&
+                     batch.images.shape == p.plan().stored_image().with_outer(rows),
+                 "the batch has the program's shape");
   TRIREME_ASSERT(batch.valid >= 0 && batch.valid <= rows, "valid rows are rows of the batch");
   TRIREME_ASSERT(p.batches_loaded == p.batches_taken, "no loaded batch is waiting for forward");
   InputSlot& slot = p.slots[p.batches_loaded % 2];
@@ -44,34 +44,35 @@ Tensor bytes_of(void* data, std::size_t bytes) {
 
 StepRecord Program::Impl::copy_record() {
   StepRecord result;
-  device.copy(bytes_of(&result, sizeof(result)), bytes_of(record->data(), sizeof(result)), *stream);
-  stream->synchronize();
+  device.copy(bytes_of(&result, sizeof(result)), bytes_of(record->data(), sizeof(result)), stream);
+  stream.synchronize();
   return result;
 }
 
+void Program::Impl::copy_record_to_host() {
+  device.copy(bytes_of(host_record->data(), sizeof(StepRecord)), bytes_of(record->data(), sizeof(StepRecord)),
+              stream);
+  stream.record(*record_copied);
+}
+
 StepRecord Program::read_record() {
-  return impl_->copy_record();
+  impl_->record_copied->synchronize();
+  return *static_cast<const StepRecord*>(impl_->host_record->data());
 }
 
 void Program::zero_record() {
-  impl_->device.zero(impl_->record->data(), sizeof(StepRecord), *impl_->stream);
+  impl_->device.zero(impl_->record->data(), sizeof(StepRecord), impl_->stream);
+  impl_->copy_record_to_host();
 }
 
 std::vector<float> Program::read_logits() {
   Impl& p = *impl_;
-  std::vector<float> logits(static_cast<std::size_t>(p.plan().batch * p.plan().graph.num_classes()));
-  const std::size_t bytes = logits.size() * sizeof(float);
-  p.device.copy(bytes_of(logits.data(), bytes),
-                bytes_of(p.at(p.plan().producer(p.plan().logits()).output), bytes), *p.stream);
-  p.stream->synchronize();
-  return logits;
+  const PlannedNode& planned = p.plan().producer(p.plan().logits());
+  return p.device.read(planned.facts().output, p.at(planned.output), p.stream);
 }
 
-// Values are fp32 whatever their layout, and the padding of blocked layouts is finite.
-bool Program::Impl::block_is_finite(const void* data, std::size_t bytes) {
-  std::vector<float> host(bytes / sizeof(float));
-  device.copy(bytes_of(host.data(), bytes), bytes_of(const_cast<void*>(data), bytes), *stream);
-  stream->synchronize();
+bool Program::Impl::is_finite(const ValueSpec& spec, const void* data) {
+  const std::vector<float> host = device.read(spec, data, stream);
   return std::all_of(host.begin(), host.end(), [](float value) { return std::isfinite(value); });
 }
 
@@ -85,19 +86,20 @@ std::optional<std::string> Program::find_non_finite(const StepScales& scales) {
     for (NodeId n = 0; n < p.plan().forward_steps() && !found; ++n) {
       p.run_alone(p.forward_ops[static_cast<std::size_t>(n)], context);
       const PlannedNode& planned = p.plan().node(n);
-      if (p.block_is_finite(p.at(planned.output), planned.facts().output.bytes)) continue;
+      if (p.is_finite(planned.facts().output, p.at(planned.output))) continue;
       const Node& node = p.plan().graph.node(n);
       found = fmt::format("the output of {} ({})", node.name, op_name(node.op));
     }
-    p.device.copy(bytes_of(p.record->data(), sizeof(before)), bytes_of(&before, sizeof(before)), *p.stream);
-    p.stream->synchronize();
+    p.device.copy(bytes_of(p.record->data(), sizeof(before)), bytes_of(&before, sizeof(before)), p.stream);
+    p.stream.synchronize();
     if (found) return found;
   }
   for (const FlatLayout::Entry& entry : p.layout.entries) {
     const std::string& name = p.plan().graph.parameter(entry.parameter).name;
-    const std::size_t bytes = entry.count * sizeof(float);
-    if (!p.block_is_finite(p.parameter(entry.parameter), bytes)) return fmt::format("the value of {}", name);
-    if (p.plan().mode == Mode::train && !p.block_is_finite(p.gradient(entry.parameter), bytes))
+    const ValueSpec row{Shape{static_cast<std::int64_t>(entry.count)}, DType::f32, nullptr,
+                        entry.count * sizeof(float)};
+    if (!p.is_finite(row, p.parameter(entry.parameter))) return fmt::format("the value of {}", name);
+    if (p.plan().mode == Mode::train && !p.is_finite(row, p.gradient(entry.parameter)))
       return fmt::format("the gradient of {}", name);
   }
   return std::nullopt;

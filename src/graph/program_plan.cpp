@@ -13,7 +13,8 @@ std::string layout_text(const ValueSpec& spec) {
 }
 
 bool same_form(const ValueSpec& a, const ValueSpec& b) {
-  return a.bytes == b.bytes && a.dtype == b.dtype && a.shape == b.shape && layout_text(a) == layout_text(b);
+  return a.element_bytes() == b.element_bytes() && a.dtype == b.dtype && a.shape == b.shape &&
+         layout_text(a) == layout_text(b);
 }
 
 std::size_t ProgramPlan::Impl::group_sum_bytes() const {
@@ -55,6 +56,18 @@ bool needs_backward(const ProgramPlan::Impl& plan, const Node& node) {
   });
 }
 
+/// Whether a batch norm of batch statistics is all that reads the node's output.
+bool feeds_batch_norm(const Graph& graph, const Node& node) {
+  int consumers = 0, batch_norms = 0;
+  for (const Node& other : graph.nodes())
+    for (std::size_t k = 0; k < other.inputs.size(); ++k) {
+      if (other.inputs[k] != node.output) continue;
+      ++consumers;
+      if (k == 0 && std::holds_alternative<BatchNormOp>(other.op)) ++batch_norms;
+    }
+  return consumers == 1 && batch_norms == 1;
+}
+
 }  // namespace
 
 void plan_ops(ProgramPlan::Impl& plan) {
@@ -63,15 +76,15 @@ void plan_ops(ProgramPlan::Impl& plan) {
     const Shape& sample = plan.graph.value(node.output).shape;
     if (training) check_batch_norm(node, sample, plan.batch);
     OpRequest request{node.op, {}, sample.with_outer(plan.batch), training};
+    request.feeds_batch_norm = training && feeds_batch_norm(plan.graph, node);
+    request.input_format = plan.input;
+    request.name = node.name;
     for (ValueId input : node.inputs) request.inputs.push_back(plan.spec(input));
     PlannedNode planned;
     planned.op = plan.device->plan_op(request);
     planned.has_backward = training && needs_backward(plan, node);
     plan.nodes.push_back(std::move(planned));
   }
-  const ValueSpec& logits = plan.spec(plan.logits());
-  TRIREME_ASSERT(logits.layout == nullptr && logits.dtype == DType::f32,
-                 "a device keeps logits as dense fp32");
 }
 
 namespace {
@@ -128,7 +141,8 @@ void plan_forward(ProgramPlan::Impl& plan) {
   }
 }
 
-ProgramPlan::ProgramPlan(const Graph& graph, Device& device, std::int64_t batch, Mode mode)
+ProgramPlan::ProgramPlan(const Graph& graph, Device& device, std::int64_t batch, Mode mode,
+                         const InputFormat& input)
     : impl_(std::make_unique<Impl>()) {
   graph.check_complete();
   if (batch <= 0) throw make_error(Status::configuration, "a program cannot have a batch of {}", batch);
@@ -136,6 +150,9 @@ ProgramPlan::ProgramPlan(const Graph& graph, Device& device, std::int64_t batch,
   impl_->device = &device;
   impl_->batch = batch;
   impl_->mode = mode;
+  impl_->input = input;
+  TRIREME_ASSERT(input.dtype == DType::f32 || (input.dtype == DType::u8 && device.takes_levels()),
+                 "the device takes pictures of this kind");
   plan_ops(*impl_);
   plan_forward(*impl_);
   if (mode == Mode::train) plan_backward(*impl_);

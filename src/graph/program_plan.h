@@ -40,6 +40,7 @@ struct NodeBackward {
   BlockId output_grad = kNoBlock;  ///< none for the loss
   BlockId scratch = kNoBlock;
   std::vector<BlockId> input_grads;  ///< none where no gradient is wanted
+  BlockId addend = kNoBlock;         ///< Bindings::input_grad_addend
 };
 
 /// sum = a + b: gradients of one value that come from two of its consumers.
@@ -56,6 +57,7 @@ struct ProgramPlan::Impl {
   Device* device = nullptr;
   std::int64_t batch = 0;
   Mode mode = Mode::train;
+  InputFormat input;
   std::vector<PlannedNode> nodes;
   std::vector<BackwardStep> backward;
   std::vector<Block> blocks;
@@ -69,6 +71,12 @@ struct ProgramPlan::Impl {
   ValueId logits() const { return graph.nodes().back().inputs[0]; }
   int forward_steps() const { return static_cast<int>(nodes.size()); }
   int steps() const { return forward_steps() + static_cast<int>(backward.size()); }
+
+  /// One picture as it comes into an input slot.
+  Shape stored_image() const { return input.dtype == DType::u8 ? input.stored : graph.image_shape(); }
+  std::size_t slot_image_bytes() const {
+    return static_cast<std::size_t>(stored_image().with_outer(batch).count()) * size_of(input.dtype);
+  }
 
   /// Memory for the most values that an op sums over all ranks.
   std::size_t group_sum_bytes() const;
@@ -87,7 +95,7 @@ void plan_forward(ProgramPlan::Impl& plan);
 /// Lists the steps of backward and gives gradients and backward scratch their blocks.
 void plan_backward(ProgramPlan::Impl& plan);
 
-/// Layouts and sizes are the same, so that one value may stand in the memory of the other.
+/// Layouts and sizes are the same, so that the gradient of one value may be that of the other.
 bool same_form(const ValueSpec& a, const ValueSpec& b);
 /// "dense" or the device's name of the layout.
 std::string layout_text(const ValueSpec& spec);

@@ -30,6 +30,11 @@ T* saved(const Bindings& b) {
 inline void store(float* to, double value, bool add) {
   *to = static_cast<float>(add ? static_cast<double>(*to) + value : value);
 }
+// Of layers that can add: input 0's gradient, and what it already has.
+inline void store_input_grad(const Bindings& b, i64 i, double value) {
+  const auto* addend = static_cast<const float*>(b.input_grad_addend);
+  din(b)[i] = static_cast<float>(value) + (addend != nullptr ? addend[i] : 0.0F);
+}
 // The gradient before a ReLU that was fused into the op.
 inline double masked(const Bindings& b, bool relu, i64 i) {
   return relu && !(out(b)[i] > 0) ? 0.0 : dout(b)[i];

@@ -19,7 +19,7 @@ void poison(void* data, std::size_t bytes) {
 class NaiveOp final : public Op {
  public:
   NaiveOp(const OpRequest& request, const Bindings& bindings, NaiveKernel::Pass pass,
-          std::size_t scratch_bytes, std::size_t output_bytes)
+          std::size_t scratch_bytes, std::size_t output_bytes, int in_place_gradient = 0)
       : request_(request),
         bindings_(bindings),
         pass_(pass),
@@ -28,9 +28,10 @@ class NaiveOp final : public Op {
     for (std::size_t k = 1; k < bindings.inputs.size(); ++k)
       TRIREME_ASSERT(output_bytes == 0 || bindings.inputs[k] != bindings.output,
                      "only input 0 may be overwritten");
-    for (std::size_t k = 1; k < bindings.input_grads.size(); ++k)
-      TRIREME_ASSERT(bindings.input_grads[k] == nullptr || bindings.input_grads[k] != bindings.output_grad,
-                     "only the gradient of input 0 may overwrite the output's");
+    for (std::size_t k = 0; k < bindings.input_grads.size(); ++k)
+      TRIREME_ASSERT(static_cast<int>(k) == in_place_gradient || bindings.input_grads[k] == nullptr ||
+                         bindings.input_grads[k] != bindings.output_grad,
+                     "only the gradient that the op names may overwrite the output's");
   }
 
   void run(const RunContext& context) override {
@@ -60,6 +61,7 @@ class NaivePlan final : public OpPlan {
     facts_.output_may_overwrite_input = options.in_place && kernel_.overwrites_forward;
     facts_.input_grad_may_overwrite_output_grad = options.in_place && kernel_.overwrites_backward;
     facts_.grads_are_aliases = facts_.grads_are_aliases && options.alias;
+    facts_.adds_to_input_grad = facts_.adds_to_input_grad && options.adds_gradients;
   }
 
   std::unique_ptr<Op> make_forward(const Bindings& bindings) const override {
@@ -68,7 +70,8 @@ class NaivePlan final : public OpPlan {
   }
   std::unique_ptr<Op> make_backward(const Bindings& bindings) const override {
     TRIREME_ASSERT(request_.training, "inference ops have no backward");
-    return std::make_unique<NaiveOp>(request_, bindings, kernel_.backward, facts_.backward_scratch_bytes, 0);
+    return std::make_unique<NaiveOp>(request_, bindings, kernel_.backward, facts_.backward_scratch_bytes, 0,
+                                     facts_.in_place_gradient);
   }
 
  private:

@@ -14,6 +14,7 @@ namespace trireme::testing {
 struct NaiveOptions {
   bool in_place = true;  ///< claims that outputs and gradients may be overwritten where the loops allow it
   bool alias = true;     ///< claims that the gradients of a plain addition are aliases
+  bool adds_gradients = true;  ///< claims that convolutions and linear layers can add to an input's gradient
   std::vector<Fusion> fusions = {};
 };
 

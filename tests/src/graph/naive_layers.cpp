@@ -58,7 +58,7 @@ void conv_backward(const Request& r, const Bindings& b, const RunContext& c) {
   for (i64 y = 0; y < r.output_shape.count(); ++y)
     db[static_cast<std::size_t>(y % op.out_channels)] += masked(b, op.relu, y);
   if (din(b) != nullptr)
-    for (i64 i = 0; i < inputs; ++i) din(b)[i] = static_cast<float>(dx[static_cast<std::size_t>(i)]);
+    for (i64 i = 0; i < inputs; ++i) store_input_grad(b, i, dx[static_cast<std::size_t>(i)]);
   for (std::size_t i = 0; i < dw.size(); ++i) store(b.parameter_grads[0] + i, dw[i], c.accumulate);
   for (std::size_t i = 0; op.bias && i < db.size(); ++i) store(b.parameter_grads[1] + i, db[i], c.accumulate);
 }
@@ -79,7 +79,9 @@ void norm_forward(const Request& r, const Bindings& b, const RunContext&) {
     const double scale = b.parameters[0][ch] / std::sqrt(var + op.epsilon);
     for (i64 i = 0; i < rows; ++i) {
       const double y = (in(b)[i * channels + ch] - mean) * scale + b.parameters[1][ch];
-      out(b)[i * channels + ch] = static_cast<float>(rectified(y, op.relu));
+      // Rounded before the residual is added, as where the addition is a node of its own.
+      const float sum = static_cast<float>(y) + (op.residual ? in(b, 1)[i * channels + ch] : 0.0F);
+      out(b)[i * channels + ch] = static_cast<float>(rectified(static_cast<double>(sum), op.relu));
     }
   }
 }
@@ -101,6 +103,8 @@ void norm_backward(const Request& r, const Bindings& b, const RunContext& c) {
       const double dx = masked(b, op.relu, i) - sum / count - normal * sum_x / count;
       din(b)[i] = static_cast<float>(b.parameters[0][ch] * inverse * dx);
     }
+    for (i64 i = ch; op.residual && din(b, 1) != nullptr && i < rows * channels; i += channels)
+      din(b, 1)[i] = static_cast<float>(masked(b, op.relu, i));
     store(b.parameter_grads[0] + ch, sum_x, c.accumulate);
     store(b.parameter_grads[1] + ch, sum, c.accumulate);
     store(b.parameter_grads[2] + ch, c.share_weight * mean, c.accumulate);
@@ -115,28 +119,28 @@ void linear_forward(const Request& r, const Bindings& b, const RunContext&) {
       double sum = std::get<LinearOp>(r.op).bias ? b.parameters[1][o] : 0.0F;
       for (i64 i = 0; i < ins; ++i)
         sum += static_cast<double>(in(b)[n * ins + i]) * b.parameters[0][o * ins + i];
-      out(b)[n * outs + o] = static_cast<float>(sum);
+      out(b)[n * outs + o] = static_cast<float>(rectified(sum, std::get<LinearOp>(r.op).relu));
     }
 }
 
 void linear_backward(const Request& r, const Bindings& b, const RunContext& c) {
   const i64 rows = r.output_shape[0], outs = r.output_shape[1], ins = r.inputs[0].shape[1];
+  const bool relu = std::get<LinearOp>(r.op).relu;
   for (i64 o = 0; o < outs; ++o) {
     double db = 0;
-    for (i64 n = 0; n < rows; ++n) db += dout(b)[n * outs + o];
+    for (i64 n = 0; n < rows; ++n) db += masked(b, relu, n * outs + o);
     if (std::get<LinearOp>(r.op).bias) store(b.parameter_grads[1] + o, db, c.accumulate);
     for (i64 i = 0; i < ins; ++i) {
       double dw = 0;
-      for (i64 n = 0; n < rows; ++n) dw += static_cast<double>(dout(b)[n * outs + o]) * in(b)[n * ins + i];
+      for (i64 n = 0; n < rows; ++n) dw += masked(b, relu, n * outs + o) * in(b)[n * ins + i];
       store(b.parameter_grads[0] + o * ins + i, dw, c.accumulate);
     }
   }
   for (i64 n = 0; din(b) != nullptr && n < rows; ++n)
     for (i64 i = 0; i < ins; ++i) {
       double dx = 0;
-      for (i64 o = 0; o < outs; ++o)
-        dx += static_cast<double>(dout(b)[n * outs + o]) * b.parameters[0][o * ins + i];
-      din(b)[n * ins + i] = static_cast<float>(dx);
+      for (i64 o = 0; o < outs; ++o) dx += masked(b, relu, n * outs + o) * b.parameters[0][o * ins + i];
+      store_input_grad(b, n * ins + i, dx);
     }
 }
 

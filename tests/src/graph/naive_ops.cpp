@@ -185,7 +185,13 @@ NaiveKernel kernel_of(const OpRequest& request) {
   facts.backward_needs_inputs = norm_or_linear || std::holds_alternative<Conv2dOp>(request.op);
   facts.backward_needs_output = std::holds_alternative<ReluOp>(request.op);
   if (const auto* conv = std::get_if<Conv2dOp>(&request.op)) facts.backward_needs_output = conv->relu;
-  if (const auto* norm = std::get_if<BatchNormOp>(&request.op)) facts.backward_needs_output = norm->relu;
+  if (const auto* linear = std::get_if<LinearOp>(&request.op)) facts.backward_needs_output = linear->relu;
+  if (const auto* norm = std::get_if<BatchNormOp>(&request.op)) {
+    facts.backward_needs_output = norm->relu;
+    facts.in_place_gradient = norm->residual ? 1 : 0;
+  }
+  facts.adds_to_input_grad =
+      std::holds_alternative<Conv2dOp>(request.op) || std::holds_alternative<LinearOp>(request.op);
   if (const auto* add = std::get_if<AddOp>(&request.op)) {
     facts.backward_needs_output = add->relu;
     facts.grads_are_aliases = !add->relu;

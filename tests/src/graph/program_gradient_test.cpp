@@ -15,7 +15,10 @@ namespace {
 constexpr std::int64_t kBatch = 3;
 constexpr double kStep = 1e-3;
 
-const std::vector<Fusion> kAllFusions = {Fusion::conv_relu, Fusion::batch_norm_relu, Fusion::add_relu};
+const std::vector<Fusion> kReluFusions = {Fusion::conv_relu, Fusion::linear_relu, Fusion::batch_norm_relu,
+                                          Fusion::add_relu};
+const std::vector<Fusion> kAllFusions = {Fusion::conv_relu, Fusion::linear_relu, Fusion::batch_norm_relu,
+                                         Fusion::add_relu, Fusion::batch_norm_add};
 
 class EverySmallNet : public ::testing::TestWithParam<SmallNet> {};
 
@@ -59,19 +62,36 @@ TEST_P(EverySmallNet, gradients_agree_with_finite_differences) {
 }
 
 TEST_P(EverySmallNet, sharing_memory_changes_no_bit) {
-  NaiveDevice plain({.in_place = false, .alias = false});
+  NaiveDevice plain({.in_place = false, .alias = false, .adds_gradients = false});
   Net reference(GetParam().build(), plain, kBatch);
   TestBatch batch(reference.graph, kBatch, kBatch);
   const std::vector<float> expected = reference.step(batch);
   for (bool in_place : {false, true})
     for (bool alias : {false, true})
       for (bool fusion : {false, true}) {
-        NaiveDevice device({in_place, alias, fusion ? kAllFusions : std::vector<Fusion>{}});
+        const bool adds = in_place != alias;
+        NaiveDevice device({in_place, alias, adds, fusion ? kReluFusions : std::vector<Fusion>{}});
         Net net(GetParam().build(), device, kBatch);
         EXPECT_EQ(net.step(batch), expected) << in_place << alias << fusion;
         EXPECT_EQ(net.step(batch), expected) << "second step of " << in_place << alias << fusion;
         EXPECT_LE(net.arena->bytes(), reference.arena->bytes());
       }
+}
+
+// A batch norm that moves to its addition changes the order in which gradients are summed.
+TEST_P(EverySmallNet, batch_norms_that_add_give_the_same_gradients) {
+  NaiveDevice plain({.in_place = false, .alias = false, .adds_gradients = false});
+  Net reference(GetParam().build(), plain, kBatch);
+  TestBatch batch(reference.graph, kBatch, kBatch);
+  const std::vector<float> expected = reference.step(batch);
+  for (bool in_place : {false, true})
+    for (bool adds : {false, true}) {
+      NaiveDevice device({.in_place = in_place, .adds_gradients = adds, .fusions = kAllFusions});
+      Net net(GetParam().build(), device, kBatch);
+      const std::vector<float> gradients = net.step(batch);
+      for (std::size_t i = 0; i < expected.size(); ++i)
+        EXPECT_NEAR(gradients[i], expected[i], 1e-6 + 1e-5 * std::abs(expected[i])) << i << in_place << adds;
+    }
 }
 
 TEST_P(EverySmallNet, hooks_come_in_layout_order_with_final_gradients) {
