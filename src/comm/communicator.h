@@ -28,6 +28,8 @@ class Communicator : public BufferSource {
 
   /// One line for people: what it is and why it was chosen.
   virtual std::string description() const = 0;
+  /// Whether wait() holds up the host until the result is there, or only the stream.
+  virtual bool blocks_host() const { return true; }
   /// Types that allreduce and reduce_scatter take: f32, f64 and i64, and bf16 and f16 where sums are
   /// accumulated in fp32. Those are rounded when the result is stored, and where the algorithm has stages
   /// with messages between them, once for those.

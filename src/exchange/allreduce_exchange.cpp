@@ -6,7 +6,6 @@
 #include "src/exchange/allreduce_exchange.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -26,6 +25,8 @@ struct AllReduceExchange::Impl {
   float* const gradients;
   Stream& stream;
   const AllReduceExchangeOptions options;
+  HostMemory host_memory;
+  std::unique_ptr<WirePacker> host_packer;
   std::unique_ptr<NarrowWire> narrow_wire;  // null on an fp32 wire
   std::vector<Ticket> tickets;              // of the step's buckets on an fp32 wire, in plan order
   std::size_t sent_buckets = 0;             // of the step
@@ -37,7 +38,6 @@ struct AllReduceExchange::Impl {
   void receive(std::size_t bucket);
   void step(ElementRange range, double learning_rate, double gradient_factor);
   void finish_with_whole_gradient(double learning_rate);
-  double clip_factor() const;
   void end_step() {
     tickets.clear();
     sent_buckets = 0;
@@ -64,7 +64,7 @@ void AllReduceExchange::Impl::receive(std::size_t bucket) {
   else
     communicator.wait(tickets[bucket], stream);
   wait_seconds += blocked.seconds();
-  if (narrow_wire) narrow_wire->unpack(bucket);
+  if (narrow_wire) narrow_wire->unpack(bucket, stream);
 }
 
 void AllReduceExchange::Impl::step(ElementRange range, double learning_rate, double gradient_factor) {
@@ -72,24 +72,16 @@ void AllReduceExchange::Impl::step(ElementRange range, double learning_rate, dou
 }
 
 void AllReduceExchange::Impl::finish_with_whole_gradient(double learning_rate) {
-  bool finite = true;
   for (std::size_t b = 0; b < plan.buckets.size(); ++b) {
     receive(b);
-    const ElementRange range = plan.buckets[b].range;
-    if (options.nan_guard) finite = finite && all_finite(gradients + range.begin, range.size());
+    if (options.checks_finite()) optimizer.inspect(plan.buckets[b].range, gradients);
   }
-  if (!finite) {
-    end_step();
-    throw NonFiniteGradient{};
-  }
-  step({0, layout.elements}, learning_rate, clip_factor());
-}
-
-/// What PyTorch's clip_grad_norm_ multiplies gradients by.
-double AllReduceExchange::Impl::clip_factor() const {
-  if (options.clip_norm <= 0) return 1;
-  const double norm = std::sqrt(squared_norm(graph, layout, gradients));
-  return std::min(1.0, options.clip_norm / (norm + 1e-6));
+  if (!options.checks_finite())
+    return optimizer.step_clipped(parameters, gradients, learning_rate, options.clip_norm);
+  if (optimizer.step_if_finite(parameters, gradients, learning_rate, options.clip_norm)) return;
+  if (options.skips_overflows) return;
+  end_step();
+  throw NonFiniteGradient{};
 }
 
 AllReduceExchange::AllReduceExchange(const Graph& graph, const FlatLayout& layout, BucketPlan plan,
@@ -106,10 +98,16 @@ AllReduceExchange::AllReduceExchange(const Graph& graph, const FlatLayout& layou
                      stream,
                      options,
                      {},
+                     {},
+                     {},
                      {}}) {
-  if (options.wire != DType::f32)
-    impl_->narrow_wire =
-        std::make_unique<NarrowWire>(graph, layout, impl_->plan, options.wire, communicator, gradients);
+  if (options.wire != DType::f32) {
+    if (!options.wire_memory) impl_->host_packer = make_host_wire_packer(options.wire);
+    const WireMemory memory =
+        options.wire_memory.value_or(WireMemory{impl_->host_packer.get(), &impl_->host_memory});
+    impl_->narrow_wire = std::make_unique<NarrowWire>(graph, layout, impl_->plan, options.wire, communicator,
+                                                      gradients, memory);
+  }
   impl_->tickets.reserve(impl_->plan.buckets.size());
 }
 
@@ -133,7 +131,7 @@ void AllReduceExchange::finish_step(double learning_rate) {
   Impl& impl = *impl_;
   TRIREME_ASSERT(impl.sent_buckets == impl.plan.buckets.size(),
                  "a step ends after all its gradients are ready");
-  if (impl.options.nan_guard || impl.options.clip_norm > 0) {
+  if (impl.options.checks_finite() || impl.options.clip_norm > 0) {
     impl.finish_with_whole_gradient(learning_rate);
   } else {
     for (std::size_t b = 0; b < impl.plan.buckets.size(); ++b) {
@@ -150,13 +148,14 @@ void AllReduceExchange::settle() {
 
 double AllReduceExchange::measure_alone() {
   Impl& impl = *impl_;
-  if (impl.communicator.size() == 1) return 0;
+  if (impl.communicator.size() == 1 || !impl.communicator.blocks_host()) return 0;
   const double waited_before = impl.wait_seconds;
   double best = std::numeric_limits<double>::infinity();
   for (int round = 0; round < 2; ++round) {  // the first makes connections and touches memory
     const Stopwatch clock;
     for (std::size_t b = 0; b < impl.plan.buckets.size(); ++b) impl.send(b);
     for (std::size_t b = 0; b < impl.plan.buckets.size(); ++b) impl.receive(b);
+    impl.stream.synchronize();
     best = std::min(best, clock.seconds());
     impl.end_step();
   }

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "src/comm/communicator.h"
 #include "src/exchange/bucket_plan.h"
 #include "src/exchange/gradient_exchange.h"
+#include "src/exchange/narrow_wire.h"
 #include "src/optim/optimizer.h"
 
 namespace trireme {
@@ -14,6 +16,11 @@ struct AllReduceExchangeOptions {
   double clip_norm = 0;  ///< 0: no clipping
   bool nan_guard = true;
   DType wire = DType::f32;  ///< what gradients travel as: f32, bf16 or f16 (see NarrowWire)
+  std::optional<WireMemory> wire_memory = {};  ///< of a narrow wire; nothing: the host's
+  bool skips_overflows = false;  ///< of a scaled loss: a gradient that is not finite changes nothing, and
+                                 ///< that is no error
+
+  bool checks_finite() const { return nan_guard || skips_overflows; }
 };
 
 /// Allreduce of the gradient buckets, as fp32 in place, then the same optimizer step on every rank. Buckets

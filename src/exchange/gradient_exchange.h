@@ -27,7 +27,8 @@ class GradientExchange {
   /// Returns when all parameters and statistics hold their values: before evaluation and checkpoints.
   virtual void settle() = 0;
   /// Seconds that one exchange of the whole gradient takes while nothing is computed; 0 where there is nobody
-  /// to exchange with. Collective; before the first step, while the gradient is zero.
+  /// to exchange with, or where waits are the device's and not seen by this rank's clock. Collective; before
+  /// the first step, while the gradient is zero.
   virtual double measure_alone() = 0;
   /// Seconds that this rank has blocked for communication since construction.
   virtual double wait_seconds() const = 0;

@@ -20,14 +20,10 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstdint>
-#include <cstring>
 #include <utility>
 
 #include "src/core/error.h"
-#include "src/core/multiversion.h"
-#include "src/optim/blocks.h"
 
 namespace trireme {
 namespace {
@@ -35,66 +31,16 @@ namespace {
 constexpr std::array<WireName, 3> kWireNames{
     {{"fp32", DType::f32}, {"bf16", DType::bf16}, {"fp16", DType::f16}}};
 
-/// Written so that the compiler makes no branch of it.
-inline float finite_or_zero(float value) {
-  constexpr std::uint32_t kMagnitude = 0x7FFFFFFFU, kFullExponent = 0x7F800000U;
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  return std::bit_cast<float>((bits & kMagnitude) < kFullExponent ? bits : 0U);
-}
-
-/// sent = round(gradient + residual), residual = what rounding left over. The three do not overlap.
-template <typename Half, Half (*round)(float)>
-[[gnu::always_inline]] inline void round_values(const float* __restrict gradients, float* __restrict residual,
-                                                Half* __restrict sent, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) {
-    const float value = gradients[i] + residual[i];
-    const Half rounded = round(value);
-    sent[i].bits = rounded.bits;  // a whole struct would keep the loop from being vectorised
-    residual[i] = finite_or_zero(value - to_float(rounded));
-  }
-}
-
-template <typename Half>
-[[gnu::always_inline]] inline void widen_values(const Half* __restrict sum, float* __restrict gradients,
-                                                std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) gradients[i] = to_float(sum[i]);
-}
-
-TRIREME_MULTIVERSION
-void round_to_bf16(const float* gradients, float* residual, void* sent, std::size_t count) {
-  round_values<BFloat16, to_bfloat16>(gradients, residual, static_cast<BFloat16*>(sent), count);
-}
-TRIREME_MULTIVERSION
-void round_to_f16(const float* gradients, float* residual, void* sent, std::size_t count) {
-  round_values<Float16, to_float16>(gradients, residual, static_cast<Float16*>(sent), count);
-}
-TRIREME_MULTIVERSION
-void widen_bf16(const void* sum, float* gradients, std::size_t count) {
-  widen_values<BFloat16>(static_cast<const BFloat16*>(sum), gradients, count);
-}
-TRIREME_MULTIVERSION
-void widen_f16(const void* sum, float* gradients, std::size_t count) {
-  widen_values<Float16>(static_cast<const Float16*>(sum), gradients, count);
-}
-
-/// A run of elements of one entry, at most a block long.
-struct Piece {
-  std::size_t flat = 0;    ///< first element in the flat buffers
-  std::size_t staged = 0;  ///< first element in the staging buffer
-  std::size_t count = 0;
-};
-
 /// What one allreduce of a bucket carries: a range of a staging buffer.
 struct Part {
   std::size_t begin = 0, count = 0;
-  std::vector<Piece> pieces;
+  std::vector<WirePiece> pieces;
+  std::size_t list = 0;  ///< of the packer
   Ticket ticket;
 
   void add(ElementRange range) {
-    for (std::size_t at = range.begin; at < range.end; at += pieces.back().count) {
-      pieces.push_back({at, begin + count, std::min(kBlockElements, range.end - at)});
-      count += pieces.back().count;
-    }
+    pieces.push_back({range.begin, begin + count, range.size()});
+    count += range.size();
   }
 };
 
@@ -152,6 +98,7 @@ struct NarrowWire::Impl {
   const DType type;
   Communicator& communicator;
   float* const gradients;
+  WirePacker& packer;
   std::vector<Parts> buckets;
   std::unique_ptr<Buffer> narrow, exempt, residual;  // staging of both kinds; what is owed
   std::size_t elements;
@@ -161,38 +108,32 @@ struct NarrowWire::Impl {
   }
   float* exempt_at(std::size_t element) const { return static_cast<float*>(exempt->data()) + element; }
   float* residual_at(std::size_t element) const { return static_cast<float*>(residual->data()) + element; }
-  void round(const Part& part) const;
-  void widen(const Part& part) const;
 };
 
-void NarrowWire::Impl::round(const Part& part) const {
-  const auto round_values_to = type == DType::bf16 ? round_to_bf16 : round_to_f16;
-#pragma omp parallel for schedule(static) if (part.count > kBlockElements)
-  for (const Piece& piece : part.pieces)
-    round_values_to(gradients + piece.flat, residual_at(piece.flat), narrow_at(piece.staged), piece.count);
-}
-
-void NarrowWire::Impl::widen(const Part& part) const {
-  const auto widen_values_of = type == DType::bf16 ? widen_bf16 : widen_f16;
-#pragma omp parallel for schedule(static) if (part.count > kBlockElements)
-  for (const Piece& piece : part.pieces)
-    widen_values_of(narrow_at(piece.staged), gradients + piece.flat, piece.count);
-}
-
 NarrowWire::NarrowWire(const Graph& graph, const FlatLayout& layout, const BucketPlan& plan, DType type,
-                       Communicator& communicator, float* gradients)
-    : impl_(new Impl{
-          plan, type, communicator, gradients, parts_of(graph, layout, plan), {}, {}, {}, layout.elements}) {
+                       Communicator& communicator, float* gradients, const WireMemory& memory)
+    : impl_(new Impl{plan,
+                     type,
+                     communicator,
+                     gradients,
+                     *memory.packer,
+                     parts_of(graph, layout, plan),
+                     {},
+                     {},
+                     {},
+                     layout.elements}) {
   TRIREME_ASSERT(type == DType::bf16 || type == DType::f16, "a narrow wire has 16 bits");
   TRIREME_ASSERT(communicator.can_sum(type), "the communicator sums what the wire carries");
   std::size_t narrow = 0, exempt = 0;
-  for (const Parts& parts : impl_->buckets) {
+  for (Parts& parts : impl_->buckets) {
     narrow += parts.narrow.count;
     exempt += parts.exempt.count;
+    parts.narrow.list = impl_->packer.add(parts.narrow.pieces);
+    parts.exempt.list = impl_->packer.add(parts.exempt.pieces);
   }
   impl_->narrow = communicator.allocate(narrow * size_of(type));
   impl_->exempt = communicator.allocate(exempt * sizeof(float));
-  impl_->residual = HostMemory().allocate(layout.bytes());
+  impl_->residual = memory.residuals->allocate(layout.bytes());
 }
 
 NarrowWire::~NarrowWire() {
@@ -203,13 +144,11 @@ NarrowWire::~NarrowWire() {
 void NarrowWire::send(std::size_t bucket, Stream& stream) {
   auto& [narrow, exempt] = impl_->buckets[bucket];
   const std::string& label = impl_->plan.buckets[bucket].label;
-  stream.synchronize();  // the loops below read the gradients on the host
-  impl_->round(narrow);
+  impl_->packer.round(narrow.list, impl_->gradients, impl_->residual_at(0), impl_->narrow->data(), stream);
   const Tensor rounded{impl_->narrow_at(narrow.begin), Shape{static_cast<std::int64_t>(narrow.count)},
                        impl_->type};
   narrow.ticket = impl_->communicator.allreduce(rounded, stream, label);
-  for (const Piece& piece : exempt.pieces)
-    std::memcpy(impl_->exempt_at(piece.staged), impl_->gradients + piece.flat, piece.count * sizeof(float));
+  impl_->packer.copy_out(exempt.list, impl_->gradients, impl_->exempt_at(0), stream);
   const Tensor statistics = row_of(impl_->exempt_at(exempt.begin), static_cast<std::int64_t>(exempt.count));
   exempt.ticket = impl_->communicator.allreduce(statistics, stream, label + ", its statistics");
 }
@@ -220,11 +159,10 @@ void NarrowWire::wait(std::size_t bucket, Stream& stream) {
   impl_->communicator.wait(std::exchange(exempt.ticket, {}), stream);
 }
 
-void NarrowWire::unpack(std::size_t bucket) {
+void NarrowWire::unpack(std::size_t bucket, Stream& stream) {
   const auto& [narrow, exempt] = impl_->buckets[bucket];
-  impl_->widen(narrow);
-  for (const Piece& piece : exempt.pieces)
-    std::memcpy(impl_->gradients + piece.flat, impl_->exempt_at(piece.staged), piece.count * sizeof(float));
+  impl_->packer.widen(narrow.list, impl_->narrow->data(), impl_->gradients, stream);
+  impl_->packer.copy_in(exempt.list, impl_->exempt_at(0), impl_->gradients, stream);
 }
 
 std::span<float> NarrowWire::residual() {

@@ -9,6 +9,7 @@
 
 #include "src/comm/communicator.h"
 #include "src/exchange/bucket_plan.h"
+#include "src/exchange/wire_packer.h"
 
 namespace trireme {
 
@@ -21,14 +22,20 @@ std::span<const WireName> wire_names();
 /// `name` is one of wire_names().
 DType wire_type(std::string_view name);
 
+/// Where gradients and residuals lie.
+struct WireMemory {
+  WirePacker* packer = nullptr;       ///< for `type` and the memory of the gradients
+  BufferSource* residuals = nullptr;  ///< memory of the same kind
+};
+
 /// Buckets that travel as bf16 or fp16, with error feedback: what rounding leaves over stays with the rank
 /// and is added to its next gradient, so that nothing is lost, only late. BN statistics are exempt: they
 /// travel as fp32 beside their bucket. All references must outlive it; `communicator` sums `type`.
 class NarrowWire {
  public:
-  /// `gradients`: flat, fp32, of the layout; host memory.
+  /// `gradients`: flat, fp32, of the layout.
   NarrowWire(const Graph& graph, const FlatLayout& layout, const BucketPlan& plan, DType type,
-             Communicator& communicator, float* gradients);
+             Communicator& communicator, float* gradients, const WireMemory& memory);
   /// Waits a few seconds for buckets in flight, whose memory ends here.
   ~NarrowWire();
   NarrowWire(const NarrowWire&) = delete;
@@ -39,10 +46,10 @@ class NarrowWire {
   void wait(std::size_t bucket, Stream& stream);
   /// After wait(): writes the sum over the gradients, infinite where a value was too large for the wire. The
   /// same bits on every rank.
-  void unpack(std::size_t bucket);
+  void unpack(std::size_t bucket, Stream& stream);
 
   /// What this rank has not sent yet, in the order of the flat buffers; zero for statistics and gaps, and
-  /// finite: of a value that has no finite rounding nothing is kept.
+  /// finite: of a value that has no finite rounding nothing is kept. In the memory of the gradients.
   std::span<float> residual();
 
  private:

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -61,6 +63,10 @@ double squared_norm(const Graph& graph, const FlatLayout& layout, const float* g
   double sum = 0;
   for (const Block& block : blocks) sum += block.sum;
   return sum;
+}
+
+double clip_factor(double clip_norm, double squared_norm) {
+  return clip_norm > 0 ? std::min(1.0, clip_norm / (std::sqrt(squared_norm) + 1e-6)) : 1;
 }
 
 bool all_finite(const float* values, std::size_t count) {

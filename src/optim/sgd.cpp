@@ -10,7 +10,7 @@
 #include "src/core/error.h"
 #include "src/core/multiversion.h"
 #include "src/optim/blocks.h"
-#include "src/optim/optimizer.h"
+#include "src/optim/host_optimizer.h"
 
 namespace trireme {
 namespace {
@@ -48,32 +48,26 @@ void update_statistic(float* __restrict statistics, const float* __restrict batc
   for (std::size_t i = 0; i < count; ++i) statistics[i] = keep * statistics[i] + take * batch_statistics[i];
 }
 
-enum class Rule { decayed, exempt, statistic };
-
-Rule rule_of(const Parameter& parameter, bool decay_norm_and_bias) {
-  if (parameter.is_statistic()) return Rule::statistic;
-  const bool weight = parameter.role == ParamRole::conv_weight || parameter.role == ParamRole::linear_weight;
-  return weight || decay_norm_and_bias ? Rule::decayed : Rule::exempt;
-}
-
-class Sgd final : public Optimizer {
+class Sgd final : public HostOptimizer {
  public:
   Sgd(const Graph& graph, const FlatLayout& layout, const OptimizerOptions& options, BufferSource& memory)
-      : options_(options), elements_(layout.elements), velocities_(memory.allocate(layout.bytes())) {
+      : HostOptimizer(graph, layout), options_(options), velocities_(memory.allocate(layout.bytes())) {
     for (const FlatLayout::Entry& entry : layout.entries)
       segments_.push_back({{entry.offset, entry.offset + entry.count},
-                           rule_of(graph.parameter(entry.parameter), options.decay_norm_and_bias)});
+                           update_rule(graph.parameter(entry.parameter), options.decay_norm_and_bias)});
   }
 
   void step(ElementRange range, float* parameters, const float* gradients, double learning_rate,
             double gradient_factor) override {
-    TRIREME_ASSERT(range.begin <= range.end && range.end <= elements_, "a range lies in the flat buffer");
+    TRIREME_ASSERT(range.begin <= range.end && range.end <= layout().elements,
+                   "a range lies in the flat buffer");
     const auto ends_before = [](const Segment& segment, std::size_t at) { return segment.range.end <= at; };
     auto segment = std::lower_bound(segments_.begin(), segments_.end(), range.begin, ends_before);
     for (; segment != segments_.end() && segment->range.begin < range.end; ++segment) {
       const ElementRange part{std::max(range.begin, segment->range.begin),
                               std::min(range.end, segment->range.end)};
-      const float decay = segment->rule == Rule::decayed ? static_cast<float>(options_.weight_decay) : 0.0F;
+      const float decay =
+          segment->rule == UpdateRule::decayed ? static_cast<float>(options_.weight_decay) : 0.0F;
       step_part(part, segment->rule, parameters, gradients,
                 {static_cast<float>(learning_rate), static_cast<float>(options_.momentum), decay,
                  static_cast<float>(gradient_factor)});
@@ -87,10 +81,10 @@ class Sgd final : public Optimizer {
  private:
   struct Segment {
     ElementRange range;
-    Rule rule;
+    UpdateRule rule;
   };
 
-  void step_part(ElementRange part, Rule rule, float* parameters, const float* gradients,
+  void step_part(ElementRange part, UpdateRule rule, float* parameters, const float* gradients,
                  const Factors& factors) {
     const auto update = options_.nesterov ? update_nesterov : update_momentum;
     const auto take = static_cast<float>(options_.norm_momentum);
@@ -100,7 +94,7 @@ class Sgd final : public Optimizer {
     for (std::size_t b = 0; b < blocks; ++b) {
       const std::size_t at = part.begin + b * kBlockElements;
       const std::size_t count = block_size(b, part.size());
-      if (rule == Rule::statistic)
+      if (rule == UpdateRule::statistic)
         update_statistic(parameters + at, gradients + at, count, 1.0F - take, take);
       else
         update(parameters + at, gradients + at, velocities + at, count, factors);
@@ -108,12 +102,17 @@ class Sgd final : public Optimizer {
   }
 
   OptimizerOptions options_;
-  std::size_t elements_;
   std::unique_ptr<Buffer> velocities_;
   std::vector<Segment> segments_;
 };
 
 }  // namespace
+
+UpdateRule update_rule(const Parameter& parameter, bool decay_norm_and_bias) {
+  if (parameter.is_statistic()) return UpdateRule::statistic;
+  const bool weight = parameter.role == ParamRole::conv_weight || parameter.role == ParamRole::linear_weight;
+  return weight || decay_norm_and_bias ? UpdateRule::decayed : UpdateRule::exempt;
+}
 
 std::unique_ptr<Optimizer> make_sgd(const Graph& graph, const FlatLayout& layout,
                                     const OptimizerOptions& options, BufferSource& memory) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "src/core/error.h"
+#include "src/optim/host_optimizer.h"
 #include "tests/src/exchange/recording_communicator.h"
 #include "tests/support/host_stream.h"
 #include "tests/support/small_net.h"
@@ -18,9 +19,10 @@ using testing_support::HostStream;
 using testing_support::RecordingCommunicator;
 using testing_support::small_net;
 
-class RecordingOptimizer final : public Optimizer {
+class RecordingOptimizer final : public HostOptimizer {
  public:
-  explicit RecordingOptimizer(std::vector<std::string>& log) : log_(log) {}
+  RecordingOptimizer(const Graph& graph, const FlatLayout& layout, std::vector<std::string>& log)
+      : HostOptimizer(graph, layout), log_(log) {}
   void step(ElementRange range, float* /*parameters*/, const float* /*gradients*/, double rate,
             double factor) override {
     log_.push_back(fmt::format("step {}..{} rate {} factor {}", range.begin, range.end, rate, factor));
@@ -48,7 +50,7 @@ class AllReduceExchangeTest : public testing::Test {
   HostStream stream_;
   RecordingCommunicator communicator_;
   std::vector<std::string>& log_ = communicator_.log;
-  RecordingOptimizer optimizer_{log_};
+  RecordingOptimizer optimizer_{graph_, layout_, log_};
 };
 
 // The layout: fc.weight 0..64, fc.bias 64..128, conv2.weight 128..832 (11*3*3*7 = 693), bn1 weight, bias,
@@ -116,6 +118,19 @@ TEST_F(AllReduceExchangeTest, NoStepIsTakenWithANonFiniteGradientAndTheNextStepI
   EXPECT_THROW(exchange.finish_step(0.5), NonFiniteGradient);
   EXPECT_THAT(log_, ElementsAre("wait 1", "wait 2", "wait 3", "wait 4"));  // nothing stays in flight
   exchange.settle();
+  gradients_[700] = 0;
+  announce_all(exchange);
+  exchange.finish_step(0.5);
+  EXPECT_EQ(log_.back(), "step 0..1344 rate 0.5 factor 1");
+}
+
+TEST_F(AllReduceExchangeTest, AScaledLossThatOverflowsSkipsTheStepAndIsNoError) {
+  AllReduceExchange exchange = make(2048, {.nan_guard = true, .skips_overflows = true});
+  gradients_[700] = std::numeric_limits<float>::infinity();
+  announce_all(exchange);
+  log_.clear();
+  exchange.finish_step(0.5);
+  EXPECT_THAT(log_, ElementsAre("wait 1", "wait 2", "wait 3", "wait 4"));
   gradients_[700] = 0;
   announce_all(exchange);
   exchange.finish_step(0.5);

@@ -34,13 +34,14 @@ class Wire {
   Wire(Graph net, DType type, std::size_t bucket_bytes)
       : graph(std::move(net)),
         plan(graph, layout, bucket_bytes),
-        wire(graph, layout, plan, type, communicator, gradients.data()) {}
+        packer(make_host_wire_packer(type)),
+        wire(graph, layout, plan, type, communicator, gradients.data(), {packer.get(), &memory}) {}
 
   void step() {
     for (std::size_t b = 0; b < plan.buckets.size(); ++b) wire.send(b, stream);
     for (std::size_t b = 0; b < plan.buckets.size(); ++b) {
       wire.wait(b, stream);
-      wire.unpack(b);
+      wire.unpack(b, stream);
     }
   }
   /// Calls visit(element, is_statistic) for every element of every entry.
@@ -64,6 +65,8 @@ class Wire {
   std::vector<float> gradients = std::vector<float>(layout.elements);
   HostStream stream;
   RecordingCommunicator communicator;
+  HostMemory memory;
+  std::unique_ptr<WirePacker> packer;
   NarrowWire wire;
 };
 
