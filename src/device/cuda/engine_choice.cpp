@@ -46,11 +46,17 @@ std::string_view pass_name(ConvolutionPass pass) {
   return kNames[index_of(pass)];
 }
 
-std::string convolution_key(Precision precision, const kernels::Conv2dShape& shape, bool feeds_batch_norm) {
-  return fmt::format("{}/{}x{}x{}x{}/{}/{}x{}/{}x{}/{}x{}{}",
-                     kPrecisionWords[static_cast<std::size_t>(precision)], shape.batch, shape.in_h,
-                     shape.in_w, shape.in_channels, shape.out_channels, shape.kernel_h, shape.kernel_w,
-                     shape.stride_h, shape.stride_w, shape.pad_h, shape.pad_w, feeds_batch_norm ? "/bn" : "");
+std::string convolution_key(Precision precision, const kernels::Conv2dShape& shape,
+                            const ConvolutionUse& use) {
+  std::string key =
+      fmt::format("{}/{}x{}x{}x{}/{}/{}x{}/{}x{}/{}x{}", kPrecisionWords[static_cast<std::size_t>(precision)],
+                  shape.batch, shape.in_h, shape.in_w, shape.in_channels, shape.out_channels, shape.kernel_h,
+                  shape.kernel_w, shape.stride_h, shape.stride_w, shape.pad_h, shape.pad_w);
+  if (use.feeds_batch_norm) key += "/bn";
+  if (use.bias) key += "/bias";
+  if (use.relu) key += "/relu";
+  if (use.input_is_relu) key += "/relu-input";
+  return key;
 }
 
 std::optional<Engine> EngineChoices::find(const std::string& key, ConvolutionPass pass) const {

@@ -20,10 +20,18 @@ inline constexpr std::array<ConvolutionPass, 3> kConvolutionPasses = {
 /// "forward", "backward data", "backward weights"
 std::string_view pass_name(ConvolutionPass pass);
 
+/// What a convolution does besides: our kernels do it in passing, cuDNN in passes of its own.
+struct ConvolutionUse {
+  bool feeds_batch_norm = false;  ///< statistics of the output are needed
+  bool bias = false, relu = false;
+  bool input_is_relu = false;  ///< the gradient of the input is cut where the input is not positive
+};
+
 /// Names a convolution for the table: "bf16/256x56x56x64/64/3x3/1x1/1x1", which is precision, input as
-/// NxHxWxC, output channels, kernel, stride and padding. `feeds_batch_norm` appends "/bn": what a forward
-/// pass makes differs.
-std::string convolution_key(Precision precision, const kernels::Conv2dShape& shape, bool feeds_batch_norm);
+/// NxHxWxC, output channels, kernel, stride and padding; then "/bn", "/bias", "/relu" and "/relu-input" where
+/// the use is so.
+std::string convolution_key(Precision precision, const kernels::Conv2dShape& shape,
+                            const ConvolutionUse& use);
 
 /// The table. Engine::automatic is no value of it.
 class EngineChoices {

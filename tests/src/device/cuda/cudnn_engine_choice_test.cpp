@@ -10,8 +10,11 @@ namespace {
 constexpr kernels::Conv2dShape kShape{256, 56, 55, 64, 64, 128, 128, 3, 1, 2, 1, 1, 0};
 
 TEST(EngineChoices, KeysTellConvolutionsApart) {
-  EXPECT_EQ(convolution_key(Precision::bf16, kShape, false), "bf16/256x56x55x64/128/3x1/2x1/1x0");
-  EXPECT_EQ(convolution_key(Precision::fp32, kShape, true), "fp32/256x56x55x64/128/3x1/2x1/1x0/bn");
+  EXPECT_EQ(convolution_key(Precision::bf16, kShape, {}), "bf16/256x56x55x64/128/3x1/2x1/1x0");
+  EXPECT_EQ(convolution_key(Precision::fp32, kShape, {true, false, false, true}),
+            "fp32/256x56x55x64/128/3x1/2x1/1x0/bn/relu-input");
+  EXPECT_EQ(convolution_key(Precision::tf32, kShape, {false, true, true, false}),
+            "tf32/256x56x55x64/128/3x1/2x1/1x0/bias/relu");
 }
 
 TEST(EngineChoices, ComeBackFromTheirText) {
