@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "src/device/cuda/engine_choice_measure.h"
+#include "src/device/cuda/conv2d_cudnn_measure.h"
 #include "tests/kernels/conv2d/conv2d_problem.h"
 #include "tests/src/device/cuda/cudnn_fake.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/device/cuda/engine_choice_measure.h"
+#include "src/device/cuda/conv2d_cudnn_measure.h"
 
 #include <algorithm>
 #include <limits>
@@ -25,16 +25,16 @@ void check(cudaError_t status, const char* what) {
 struct FreeDevice {
   void operator()(void* memory) const { cudaFree(memory); }
 };
-using DeviceMemory = std::unique_ptr<void, FreeDevice>;
+using ScratchMemory = std::unique_ptr<void, FreeDevice>;
 
 /// Zeroed, or null where there is too little.
-DeviceMemory allocate(std::size_t bytes, cudaStream_t stream) {
+ScratchMemory allocate(std::size_t bytes, cudaStream_t stream) {
   void* memory = nullptr;
   if (cudaMalloc(&memory, std::max<std::size_t>(bytes, 16)) != cudaSuccess) {
     cudaGetLastError();  // it is no error of what comes next
     return nullptr;
   }
-  DeviceMemory owned(memory);
+  ScratchMemory owned(memory);
   kernels::fill_zero(memory, bytes, stream);
   return owned;
 }
@@ -108,8 +108,8 @@ class Contest {
     workspace_ = take(workspace);
   }
 
-  DeviceMemory take(std::size_t bytes) {
-    DeviceMemory memory = has_memory_ ? allocate(bytes, stream_) : nullptr;
+  ScratchMemory take(std::size_t bytes) {
+    ScratchMemory memory = has_memory_ ? allocate(bytes, stream_) : nullptr;
     has_memory_ = memory != nullptr;
     return memory;
   }
@@ -117,8 +117,8 @@ class Contest {
   kernels::BatchNormShape rows() const {
     return {shape_.out_pixels(), static_cast<int>(shape_.out_channels), static_cast<int>(shape_.out_pitch)};
   }
-  T* elements(const DeviceMemory& memory) const { return static_cast<T*>(memory.get()); }
-  float* floats(const DeviceMemory& memory) const { return static_cast<float*>(memory.get()); }
+  T* elements(const ScratchMemory& memory) const { return static_cast<T*>(memory.get()); }
+  float* floats(const ScratchMemory& memory) const { return static_cast<float*>(memory.get()); }
 
   void forward(Engine engine) const {
     const ConvolutionUse& use = convolution_.use;
@@ -156,7 +156,7 @@ class Contest {
   cudaStream_t stream_;
   CudnnConvolution<T> cudnn_;
   bool has_memory_ = true;
-  DeviceMemory x_, dx_, y_, weights_, dweights_, bias_, dbias_, statistics_, workspace_;
+  ScratchMemory x_, dx_, y_, weights_, dweights_, bias_, dbias_, statistics_, workspace_;
 };
 
 template <typename T>
