@@ -32,6 +32,9 @@ class Stream {
   virtual void record(Event& event) = 0;
   virtual void wait(const Event& event) = 0;
   virtual void synchronize() = 0;
+  /// The queue's own handle, for libraries that take one; null if it has none: nothing in it is ever
+  /// unfinished.
+  virtual void* native_handle() { return nullptr; }
 };
 
 enum class DeviceKind { cpu, cuda };
