@@ -13,17 +13,17 @@ std::size_t aligned(std::size_t bytes) {
 
 }  // namespace
 
-BatchPool::BatchPool(int batches, const Shape& images, BufferSource& memory)
+BatchPool::BatchPool(int batches, const Tensor& images, BufferSource& memory)
     : slots_(static_cast<std::size_t>(batches)) {
-  const auto rows = static_cast<std::size_t>(images[0]);
-  const std::size_t image_bytes = aligned(Tensor{nullptr, images, DType::f32}.bytes());
+  const auto rows = static_cast<std::size_t>(images.shape[0]);
+  const std::size_t image_bytes = aligned(images.bytes());
   const std::size_t label_bytes = aligned(rows * sizeof(std::int32_t));
   free_.reserve(slots_.size());
   in_flight_.reserve(slots_.size());
   for (BatchSlot& slot : slots_) {
     slot.memory = memory.allocate(image_bytes + label_bytes + rows * sizeof(std::int64_t));
     auto* bytes = static_cast<std::byte*>(slot.memory->data());
-    slot.batch.images = Tensor{bytes, images, DType::f32};
+    slot.batch.images = Tensor{bytes, images.shape, images.dtype};
     slot.batch.labels = reinterpret_cast<std::int32_t*>(bytes + image_bytes);
     slot.batch.sample_ids = reinterpret_cast<std::int64_t*>(bytes + image_bytes + label_bytes);
     free_.push_back(&slot);

@@ -27,8 +27,8 @@ struct BatchSlot {
 /// it.
 class BatchPool {
  public:
-  /// `images` has the shape of the largest batch.
-  BatchPool(int batches, const Shape& images, BufferSource& memory);
+  /// `images` has shape and type of the largest batch's.
+  BatchPool(int batches, const Tensor& images, BufferSource& memory);
 
   bool has_free() const { return !free_.empty(); }
   /// Takes a free batch in flight behind those that are.

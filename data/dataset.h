@@ -32,6 +32,8 @@ struct DatasetInfo {
 
   int num_classes() const { return static_cast<int>(class_names.size()); }
   int channels() const { return static_cast<int>(sample_shape[2]); }
+  /// Whether all pictures are [H,W,C] alike, so that batches may hold them as stored.
+  bool has_one_shape() const { return sample_shape[0] > 0 && sample_shape[1] > 0; }
 };
 
 /// Thread-safe after construction.

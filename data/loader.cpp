@@ -69,11 +69,11 @@ struct Loader::Impl {
 
 Loader::Impl::Impl(const Dataset& dataset, const Sampler& sampler, Transform transform, LoaderOptions options,
                    BufferSource& memory)
-    : filler_(dataset, sampler, std::move(transform)),
+    : filler_(dataset, sampler, std::move(transform), options.pixels),
       options_(std::move(options)),
       chunk_rows_(
           std::clamp<std::int64_t>(options_.rows / (4 * std::max(options_.threads, 1)), 1, kMaxChunkRows)),
-      pool_(std::max(options_.pool_batches, 1), filler_.images_shape(options_.rows), memory) {
+      pool_(std::max(options_.pool_batches, 1), filler_.images(options_.rows), memory) {
   TRIREME_ASSERT(options_.threads > 0 && options_.pool_batches > 0 && options_.rows > 0,
                  "a loader has threads, and batches with rows");
   threads_.reserve(static_cast<std::size_t>(options_.threads));

@@ -15,10 +15,18 @@
 
 namespace trireme {
 
+/// What a batch holds of each picture. Levels, a byte each, are for devices that normalise by themselves;
+/// they take a quarter of the memory.
+enum class PixelFormat {
+  normalised,     ///< f32 [rows,S,S,C]: Transform::apply
+  framed_levels,  ///< u8 [rows,S,S,C]: Transform::frame. The device only normalises
+  stored_levels  ///< u8 [rows,H,W,file's C], untouched: the device frames, too. If DatasetInfo::has_one_shape
+};
+
 /// A host batch: `valid` samples in the first rows; the other rows are padding: zero images, label 0, sample
 /// id -1.
 struct Batch {
-  Tensor images;                       ///< f32 [rows,S,S,C]
+  Tensor images;                       ///< as PixelFormat says
   std::int32_t* labels = nullptr;      ///< [rows]
   std::int64_t* sample_ids = nullptr;  ///< [rows]
   std::int64_t valid = 0;
@@ -36,6 +44,7 @@ struct LoaderOptions {
   int pool_batches = 4;   ///< batches in flight, those that the user holds included; memory is allocated once
   std::int64_t rows = 0;  ///< rows of the largest batch
   DataLimit limit;
+  PixelFormat pixels = PixelFormat::normalised;
 };
 
 /// Threads that make an epoch's batches arrive in order, ahead of use, from a fixed pool. What a batch holds
@@ -58,6 +67,7 @@ class Loader {
   /// Called by the loader's threads, one at a time, once for each batch and in order.
   using RequestOf = std::function<Request(std::int64_t index)>;
 
+  /// `transform` is not applied to stored levels.
   Loader(const Dataset& dataset, const Sampler& sampler, Transform transform, LoaderOptions options,
          BufferSource& memory);
   /// Ends the threads once each has finished the sample that it is reading. No batch may be out any more.

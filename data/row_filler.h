@@ -51,22 +51,24 @@ class RowFiller {
     TransformScratch transform;
   };
 
-  RowFiller(const Dataset& dataset, const Sampler& sampler, Transform transform);
+  RowFiller(const Dataset& dataset, const Sampler& sampler, Transform transform, PixelFormat pixels);
 
   const Dataset& dataset() const { return dataset_; }
   const Sampler& sampler() const { return sampler_; }
-  /// [rows,S,S,C]
-  Shape images_shape(std::int64_t rows) const;
+  /// Shape and type of the pictures of so many rows; no memory.
+  Tensor images(std::int64_t rows) const;
   /// Fills the chunk up to the first row that fails, or until `abandon` is set.
   RowError fill(const Chunk& chunk, const std::atomic<bool>& abandon, Scratch& scratch) const;
 
  private:
   void fill_row(const Batch& batch, std::int64_t row, std::int64_t sample, std::uint32_t epoch,
                 Scratch& scratch) const;
+  void copy_stored(const Picture& picture, std::byte* image) const;
 
   const Dataset& dataset_;
   const Sampler& sampler_;
   Transform transform_;
+  PixelFormat pixels_;
 };
 
 }  // namespace trireme

@@ -31,18 +31,32 @@ void to_grey(const Picture& rgb, Picture& grey) {
   }
 }
 
-/// Output columns [begin, end) of one row, from `pixel` on in steps of `step` values.
-template <int kSourceChannels, int kChannels>
-void normalise_pixels(const std::uint8_t* pixel, std::ptrdiff_t step, const float* table, int count,
-                      float* out) {
+/// What becomes of a level: the net's number of it.
+struct Normalise {
+  using Value = float;
+  const float* table;
+  float operator()(int channel, std::uint8_t level) const {
+    return table[static_cast<std::size_t>(channel) * kLevels + level];
+  }
+};
+/// Or the level itself.
+struct Keep {
+  using Value = std::uint8_t;
+  std::uint8_t operator()(int /*channel*/, std::uint8_t level) const { return level; }
+};
+
+/// `count` output columns of one row, from `pixel` on in steps of `step` values.
+template <int kSourceChannels, int kChannels, typename Map>
+void write_pixels(const std::uint8_t* pixel, std::ptrdiff_t step, const Map& map, int count,
+                  typename Map::Value* out) {
   for (int x = 0; x < count; ++x, pixel += step, out += kChannels)
-    for (int c = 0; c < kChannels; ++c)
-      out[c] = table[static_cast<std::size_t>(c) * kLevels + pixel[kSourceChannels == 1 ? 0 : c]];
+    for (int c = 0; c < kChannels; ++c) out[c] = map(c, pixel[kSourceChannels == 1 ? 0 : c]);
 }
 
-void fill_pixels(const float* table, int channels, int count, float* out) {
+template <typename Map>
+void write_zero_pixels(const Map& map, int channels, int count, typename Map::Value* out) {
   for (int x = 0; x < count; ++x)
-    for (int c = 0; c < channels; ++c) *out++ = table[static_cast<std::size_t>(c) * kLevels];
+    for (int c = 0; c < channels; ++c) *out++ = map(c, 0);
 }
 
 }  // namespace
@@ -82,8 +96,15 @@ Transform::Transform(TransformOptions options) : options_(std::move(options)) {
   }
 }
 
-void Transform::apply(const Picture& picture, std::uint32_t epoch, std::int64_t sample, float* out,
-                      TransformScratch& scratch) const {
+/// The part of `source` that begins at row `top`, column `left`, mirrored if `flip`; zero pixels beyond it.
+struct Transform::Window {
+  PictureView source;
+  int top = 0, left = 0;
+  bool flip = false;
+};
+
+Transform::Window Transform::window_of(const Picture& picture, std::uint32_t epoch, std::int64_t sample,
+                                       TransformScratch& scratch) const {
   TRIREME_ASSERT(picture.height > 0 && picture.width > 0, "a picture has pixels");
   TRIREME_ASSERT(picture.channels == 1 || picture.channels == 3, "pictures are grey or RGB");
   const bool make_grey = picture.channels == 3 && options_.channels == 1;
@@ -93,11 +114,41 @@ void Transform::apply(const Picture& picture, std::uint32_t epoch, std::int64_t 
   const PictureView source =
       PictureView(make_grey ? scratch.grey : picture)
           .window(framing.source_top, framing.source_left, framing.source_height, framing.source_width);
-  if (!framing.resizes()) return normalise(source, framing.top, framing.left, framing.flip, out);
+  if (!framing.resizes()) return {source, framing.top, framing.left, framing.flip};
   const ResizeTarget target{framing.resized_height, framing.resized_width, framing.top,
                             framing.left,           options_.image_size,   options_.image_size};
   resize_bilinear(source, target, scratch.resized, scratch.resize);
-  normalise(PictureView(scratch.resized), 0, 0, framing.flip, out);
+  return {PictureView(scratch.resized), 0, 0, framing.flip};
+}
+
+template <typename Map>
+void Transform::write(const Window& window, const Map& map, typename Map::Value* out) const {
+  const PictureView& source = window.source;
+  const int size = options_.image_size, channels = options_.channels, left = window.left;
+  const auto write_row = channels == 1          ? write_pixels<1, 1, Map>
+                         : source.channels == 1 ? write_pixels<1, 3, Map>
+                                                : write_pixels<3, 3, Map>;
+  // Source columns [from, to) are seen; the first of them in output order lies behind `before` zero pixels.
+  const int from = std::clamp(left, 0, source.width), to = std::clamp(left + size, from, source.width);
+  const int before = window.flip ? left + size - to : from - left;
+  const int seen = to - from;
+  const std::ptrdiff_t start = static_cast<std::ptrdiff_t>(window.flip ? to - 1 : from) * source.channels;
+  const std::ptrdiff_t step = window.flip ? -source.channels : source.channels;
+  for (int y = 0; y < size; ++y, out += static_cast<std::ptrdiff_t>(size) * channels) {
+    const int row = window.top + y;
+    if (row < 0 || row >= source.height) {
+      write_zero_pixels(map, channels, size, out);
+      continue;
+    }
+    write_zero_pixels(map, channels, before, out);
+    write_row(source.pixels + row * source.row_bytes + start, step, map, seen, out + before * channels);
+    write_zero_pixels(map, channels, size - before - seen, out + (before + seen) * channels);
+  }
+}
+
+void Transform::apply(const Picture& picture, std::uint32_t epoch, std::int64_t sample, float* out,
+                      TransformScratch& scratch) const {
+  write(window_of(picture, epoch, sample, scratch), Normalise{normalised_.data()}, out);
 }
 
 void Transform::apply(const Picture& picture, std::uint32_t epoch, std::int64_t sample, float* out) const {
@@ -105,30 +156,9 @@ void Transform::apply(const Picture& picture, std::uint32_t epoch, std::int64_t 
   apply(picture, epoch, sample, out, scratch);
 }
 
-/// The window that begins at row `top`, column `left` of the source, mirrored if `flip`; zero pixels beyond
-/// it.
-void Transform::normalise(const PictureView& source, int top, int left, bool flip, float* out) const {
-  const int size = options_.image_size, channels = options_.channels;
-  const float* table = normalised_.data();
-  const auto normalise_row = channels == 1          ? normalise_pixels<1, 1>
-                             : source.channels == 1 ? normalise_pixels<1, 3>
-                                                    : normalise_pixels<3, 3>;
-  // Source columns [from, to) are seen; the first of them in output order lies behind `before` zero pixels.
-  const int from = std::clamp(left, 0, source.width), to = std::clamp(left + size, from, source.width);
-  const int before = flip ? left + size - to : from - left;
-  const int seen = to - from;
-  const std::ptrdiff_t start = static_cast<std::ptrdiff_t>(flip ? to - 1 : from) * source.channels;
-  const std::ptrdiff_t step = flip ? -source.channels : source.channels;
-  for (int y = 0; y < size; ++y, out += static_cast<std::ptrdiff_t>(size) * channels) {
-    const int row = top + y;
-    if (row < 0 || row >= source.height) {
-      fill_pixels(table, channels, size, out);
-      continue;
-    }
-    fill_pixels(table, channels, before, out);
-    normalise_row(source.pixels + row * source.row_bytes + start, step, table, seen, out + before * channels);
-    fill_pixels(table, channels, size - before - seen, out + (before + seen) * channels);
-  }
+void Transform::frame(const Picture& picture, std::uint32_t epoch, std::int64_t sample, std::uint8_t* out,
+                      TransformScratch& scratch) const {
+  write(window_of(picture, epoch, sample, scratch), Keep(), out);
 }
 
 }  // namespace trireme

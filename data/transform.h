@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a decoded picture to normalised fp32: resize, crop, augmentation. Randomness is Philox keyed by
-// (seed, epoch, sample), so it depends on neither rank nor thread.
+// From a decoded picture to normalised fp32, or to the levels that would have been normalised: resize, crop,
+// augmentation. Randomness is Philox keyed by (seed, epoch, sample), so it depends on neither rank nor
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -60,11 +61,22 @@ class Transform {
   /// The same with memory of its own.
   void apply(const Picture& picture, std::uint32_t epoch, std::int64_t sample, float* out) const;
 
+  /// Writes as many levels: those that apply() normalises, so that apply() gives normalised_levels()[c * 256
+  /// + level] for each of them, to the bit. Beyond a picture's margin levels are 0.
+  void frame(const Picture& picture, std::uint32_t epoch, std::int64_t sample, std::uint8_t* out,
+             TransformScratch& scratch) const;
+  /// [channels, 256]: what each level becomes.
+  std::span<const float> normalised_levels() const { return normalised_; }
+
  private:
-  void normalise(const PictureView& source, int top, int left, bool flip, float* out) const;
+  struct Window;
+  Window window_of(const Picture& picture, std::uint32_t epoch, std::int64_t sample,
+                   TransformScratch& scratch) const;
+  template <typename Map>
+  void write(const Window& window, const Map& map, typename Map::Value* out) const;
 
   TransformOptions options_;
-  std::vector<float> normalised_;  ///< [channels, 256]: what each level becomes
+  std::vector<float> normalised_;
 };
 
 }  // namespace trireme

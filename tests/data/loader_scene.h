@@ -36,12 +36,17 @@ class FakeDataset : public Dataset {
   std::int32_t label(std::int64_t sample) const override { return static_cast<std::int32_t>(sample % 3); }
   void read(std::int64_t sample, Picture& picture) const override {
     if (on_read) on_read(sample);
-    picture.resize(kSize, kSize, kChannels);
+    const Shape& shape = info_.sample_shape;
+    picture.resize(static_cast<int>(shape[0]) + (reads_another_shape ? 1 : 0), static_cast<int>(shape[1]),
+                   static_cast<int>(shape[2]));
     Philox random(5, RandomStream::synthetic, 0, static_cast<std::uint64_t>(sample));
     for (std::uint8_t& level : picture.pixels) level = static_cast<std::uint8_t>(random.next_u32());
   }
 
+  void set_picture_shape(const Shape& shape) { info_.sample_shape = shape; }
+
   std::function<void(std::int64_t sample)> on_read;
+  bool reads_another_shape = false;
 
  private:
   DatasetInfo info_;
@@ -51,9 +56,11 @@ class CountingMemory : public BufferSource {
  public:
   std::unique_ptr<Buffer> allocate(std::size_t bytes) override {
     ++allocations;
+    total_bytes += bytes;
     return host_.allocate(bytes);
   }
   int allocations = 0;
+  std::size_t total_bytes = 0;
 
  private:
   HostMemory host_;
