@@ -35,5 +35,6 @@ std::vector<KernelCase> linear_cases(Scale scale);
 std::vector<KernelCase> optimizer_cases(Scale scale);
 std::vector<KernelCase> pool2d_cases(Scale scale);
 std::vector<KernelCase> softmax_cross_entropy_cases(Scale scale);
+std::vector<KernelCase> step_cases(Scale scale);
 
 }  // namespace trireme::bench

@@ -21,7 +21,7 @@ std::vector<KernelCase> all_cases(Scale scale) {
   std::vector<KernelCase> cases;
   for (const auto family :
        {conv2d_cases, linear_cases, batch_norm_cases, pool2d_cases, elementwise_cases, dropout_cases,
-        softmax_cross_entropy_cases, optimizer_cases, cast_cases, augment_cases}) {
+        softmax_cross_entropy_cases, optimizer_cases, step_cases, cast_cases, augment_cases}) {
     std::vector<KernelCase> more = family(scale);
     cases.insert(cases.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   }
