@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/device/cuda/cuda_check.h"
 
-#include "kernels/simt/launch_error.h"
-
 namespace trireme {
 namespace {
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "kernels/simt/launch_error.h"
 #include "src/core/error.h"
 
 namespace trireme {
@@ -26,7 +27,7 @@ auto translating(const std::string& place, F&& body) {
     return body();
   } catch (const std::invalid_argument& error) {
     throw kernel_error(error, place);
-  } catch (const std::runtime_error& error) {
+  } catch (const simt::LaunchError& error) {
     throw kernel_error(error, place);
   }
 }

@@ -36,11 +36,12 @@ cudaGraph_t capture(cudaStream_t stream, const std::function<void()>& work, std:
   cudaGraph_t graph = nullptr;
   try {
     work();
-  } catch (...) {
+  } catch (const Error& error) {
     cudaStreamEndCapture(stream, &graph);
     if (graph != nullptr) cudaGraphDestroy(graph);
     cudaGetLastError();
-    throw;
+    why = error.what();
+    return nullptr;
   }
   if (const cudaError_t status = cudaStreamEndCapture(stream, &graph); status != cudaSuccess) {
     why = reason("cudaStreamEndCapture", status);

@@ -12,7 +12,7 @@
 namespace trireme {
 
 /// A CUDA graph of what `work` gives the stream, which does not run then. Null, and why, where the driver
-/// cannot capture it; errors of `work` itself are thrown.
+/// cannot capture it or `work` throws an Error: what is wrong with `work` itself shows when it runs.
 std::unique_ptr<Recording> record_graph(cudaStream_t stream, const std::function<void()>& work,
                                         std::string& why);
 
