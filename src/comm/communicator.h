@@ -56,11 +56,22 @@ void drain(Communicator& communicator, std::span<const Ticket> tickets) noexcept
 
 class Group;
 
+struct NcclApi;
+
+/// Where the tensors of a run on GPUs lie, and what can sum them there.
+struct GpuCommunication {
+  Device* device = nullptr;  ///< in whose memory tensors are
+  const NcclApi* nccl = nullptr;
+  std::string nccl_obstacle;  ///< why `nccl` is null
+  bool shares_gpu = false;    ///< two ranks use one GPU, which NCCL refuses
+};
+
 struct CommunicatorOptions {
-  std::string kind = "auto";     ///< a name of communicator_names()
-  std::size_t window_bytes = 0;  ///< what allocate() will be asked for in all; equal on every rank
-  DType wire = DType::f32;       ///< a type that it must sum, besides f32, f64 and i64
-  CommTuning tuning = {};        ///< where the choice uses_tuning
+  std::string kind = "auto";              ///< a name of communicator_names()
+  std::size_t window_bytes = 0;           ///< what allocate() will be asked for in all; equal on every rank
+  DType wire = DType::f32;                ///< a type that it must sum, besides f32, f64 and i64
+  CommTuning tuning = {};                 ///< where the choice uses_tuning
+  const GpuCommunication* gpu = nullptr;  ///< null: tensors are in host memory
 };
 
 /// Names for --comm with a line of help each.
