@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 16-byte vectors of elements as fp32 numbers, and what is done to each number.
+// Vectors of elements, those of 16 bytes as fp32 numbers, and what is done to each number.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,12 @@ __device__ __forceinline__ simt::Vector16<T> pack(const float (&from)[kVectorSiz
   for (int i = 0; i < kVectorSize<T>; ++i) to[i] = from_float<T>(from[i]);
   return to;
 }
+
+/// Four elements in one access.
+template <typename T>
+struct alignas(4 * sizeof(T)) FourElements {
+  T values[4];
+};
 
 /// max(value, 0); NaN stays NaN.
 __device__ __forceinline__ float relu(float value) {

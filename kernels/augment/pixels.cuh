@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/augment/axis.cuh"
-#include "kernels/numeric.h"
+#include "kernels/vectors.cuh"
 
 namespace trireme::kernels {
 
@@ -41,12 +41,6 @@ __device__ __forceinline__ void make_pixel(const Levels& levels, int y, int x, T
     if (c < levels.out_channels)
       out[c] = from_float<T>(levels.table[c * kLevels + to_level(levels.channels == 1 ? sums[0] : sums[c])]);
 }
-
-/// Four elements in one 64-bit store.
-template <typename T>
-struct alignas(4 * sizeof(T)) FourElements {
-  T values[4];
-};
 
 /// `count` pixels of whole rows to `out`, which is the band's first pixel.
 template <typename T>

@@ -12,6 +12,7 @@
 
 #include "src/core/philox.h"
 #include "src/exchange/narrow_wire.h"
+#include "src/exchange/wire_packer.h"
 #include "tests/kernels/support/device_array.h"
 #include "tests/src/exchange/recording_communicator.h"
 #include "tests/support/host_stream.h"
@@ -86,7 +87,10 @@ TYPED_TEST(Wire, EqualsTheHostsOverStepsAndBuckets) {
   std::vector<float> gradients(layout.elements);
   testing_support::RecordingCommunicator communicator;
   testing_support::HostStream stream;
-  NarrowWire wire(graph, layout, plan, kWireType<TypeParam>, communicator, gradients.data());
+  const auto packer = make_host_wire_packer(kWireType<TypeParam>);
+  HostMemory memory;
+  NarrowWire wire(graph, layout, plan, kWireType<TypeParam>, communicator, gradients.data(),
+                  {packer.get(), &memory});
   DeviceArray<float> residual(std::vector<float>(layout.elements, 0.0F));
   for (std::uint32_t step = 0; step < 3; ++step) {
     std::ranges::copy(gradients_of(layout.elements, step), gradients.begin());  // the wire knows the place
@@ -112,7 +116,7 @@ TYPED_TEST(Wire, EqualsTheHostsOverStepsAndBuckets) {
                 bits_of(static_cast<const float*>(sent_exempt.data), staged_exempt.size()));
 
       wire.wait(b, stream);
-      wire.unpack(b);
+      wire.unpack(b, stream);
       copy_from_wire(narrow_tiles.tiles(), staged.data(), device_gradients.data(), nullptr);
       copy_from_wire(exempt_tiles.tiles(), staged_exempt.data(), device_gradients.data(), nullptr);
       cudaDeviceSynchronize();
