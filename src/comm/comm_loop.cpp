@@ -42,6 +42,7 @@ class CommLoop {
   void retire_complete();
   void exchange(Clock::time_point now);
   void fail(const Error& error) noexcept;
+  void abandon_all() noexcept;
   void say_farewell();
   Error stalled(const CommEntry& entry, Clock::time_point now) const;
 
@@ -175,6 +176,8 @@ void CommLoop::exchange(Clock::time_point now) {
 Error CommLoop::stalled(const CommEntry& entry, Clock::time_point now) const {
   std::string text =
       fmt::format("waited {:g} s for {}", entry.limit.timeout.count(), entry.collective->describe());
+  const std::string held_up = entry.collective->held_up_by();
+  if (!held_up.empty()) text += fmt::format(", {}", held_up);
   const std::string late = state_.board() != nullptr ? late_ranks_text(*state_.board(), entry.id, now) : "";
   // What an algorithm waits for may be a neighbour that waits itself: it is told where nobody knows better.
   if (const std::string awaited = entry.collective->awaited(); !awaited.empty() && late.empty())
@@ -202,6 +205,17 @@ void CommLoop::fail(const Error& error) noexcept {
     // The connection is what fails: the others have deadlines of their own.
   }
   state_.fail(error);
+  abandon_all();
+}
+
+/// After the failure is known: what a device waited for ends with rubbish, which nobody may take for a
+/// result. Nothing is submitted any more.
+void CommLoop::abandon_all() noexcept {
+  {
+    const std::lock_guard lock(state_.mutex);
+    state_.active.splice(state_.active.end(), state_.queue);
+  }
+  for (const CommEntry& entry : state_.active) entry.collective->abandon();
 }
 
 void CommLoop::say_farewell() {

@@ -96,6 +96,11 @@ double CommThread::wait_seconds() const {
   return impl_->state->wait_seconds;
 }
 
+WaitLimit CommThread::limit() const {
+  const std::lock_guard lock(impl_->state->mutex);
+  return impl_->state->limit;
+}
+
 WaitLimit CommThread::set_limit(WaitLimit limit) {
   const std::lock_guard lock(impl_->state->mutex);
   return std::exchange(impl_->state->limit, std::move(limit));

@@ -26,7 +26,16 @@ class Collective {
   /// Who has not come yet, as far as the algorithm knows: "ranks 2, 3", or nothing. For the thread that
   /// steps.
   virtual std::string awaited() const { return {}; }
+  /// What on this rank keeps it from going on: "waiting for the device to make its tensor", or nothing. For
+  /// the thread that steps.
+  virtual std::string held_up_by() const { return {}; }
+  /// The communication has failed, and no collective will be stepped again: ends what a device would wait
+  /// for. For the thread that steps, once.
+  virtual void abandon() noexcept {}
 };
+
+/// What held_up_by() says of tensors that are not there yet.
+inline constexpr const char* kDeviceIsAwaited = "waiting for the device to make its tensor";
 
 /// Names a submitted collective. 0 is always complete.
 struct Ticket {
@@ -73,6 +82,8 @@ class CommThread {
   /// Seconds that wait() has blocked in all.
   double wait_seconds() const;
 
+  /// Of collectives that are submitted now.
+  WaitLimit limit() const;
   /// Of collectives that are submitted from now on. Returns the one before.
   WaitLimit set_limit(WaitLimit limit);
   /// What main tells others about itself. Any thread may use it.

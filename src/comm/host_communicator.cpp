@@ -17,7 +17,14 @@ std::string HostCommunicator::describe(std::string_view verb, std::string_view w
 
 Ticket HostCommunicator::submit(std::unique_ptr<Collective> collective, const Tensor& tensor,
                                 Stream& stream) {
-  stream.synchronize();  // the tensors are host memory: what made them must be done before others read them
+  // What makes the tensors must be done before others read them.
+  std::unique_ptr<Event> made = stream.make_event();
+  if (made != nullptr) {
+    stream.record(*made);
+    if (order_ == nullptr) order_ = std::make_shared<StartOrder>();
+  }
+  if (order_ != nullptr)
+    collective = std::make_unique<GatedCollective>(std::move(collective), std::move(made), order_);
   return thread_.submit(std::move(collective), tensor.bytes());
 }
 

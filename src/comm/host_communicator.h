@@ -6,13 +6,14 @@
 #include <string_view>
 
 #include "src/comm/communicator.h"
+#include "src/comm/gated_collective.h"
 
 namespace trireme {
 
 /// What all communicators on host memory share: checks of the arguments, the order with the stream, groups of
-/// one, empty tensors, and messages. An algorithm is a subclass that makes the Collectives. The make
-/// functions are called by the thread that calls the public verbs, in the order of submission, for size() > 1
-/// and tensors that hold something.
+/// one, empty tensors, and messages. A collective begins when its stream has come to it; the caller goes on.
+/// An algorithm is a subclass that makes the Collectives. The make functions are called by the thread that
+/// calls the public verbs, in the order of submission, for size() > 1 and tensors that hold something.
 class HostCommunicator : public Communicator {
  public:
   int rank() const final { return rank_; }
@@ -48,6 +49,7 @@ class HostCommunicator : public Communicator {
 
   CommThread& thread_;
   int rank_, size_;
+  std::shared_ptr<StartOrder> order_;  // once there was a stream with unfinished work
 };
 
 }  // namespace trireme

@@ -35,6 +35,8 @@ class Stream {
   /// The queue's own handle, for libraries that take one; null if it has none: nothing in it is ever
   /// unfinished.
   virtual void* native_handle() { return nullptr; }
+  /// For record(); null where nothing in the queue is ever unfinished.
+  virtual std::unique_ptr<Event> make_event() { return nullptr; }
 };
 
 enum class DeviceKind { cpu, cuda };

@@ -35,6 +35,7 @@ class CudaStream final : public Stream {
   void wait(const Event& event) override;
   void synchronize() override;
   void* native_handle() override { return stream_; }
+  std::unique_ptr<Event> make_event() override { return std::make_unique<CudaEvent>(); }
   cudaStream_t handle() const { return stream_; }
 
  private:
