@@ -192,6 +192,8 @@ struct OpFacts {
   bool input_grad_may_overwrite_output_grad = false;
   int in_place_gradient = 0;
   bool grads_are_aliases = false;
+  /// Of an addition: its inputs' gradients are not one and the same, though they look alike.
+  bool input_grads_differ = false;
   bool adds_to_input_grad = false;  ///< see Bindings::input_grad_addend
   GroupSums group_sums;
 };

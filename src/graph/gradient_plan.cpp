@@ -71,7 +71,7 @@ class GradientPlanner {
         block = holders(backward.addend) == 1 ? backward.addend : gradient_block(n, k, output_grad);
         contributions.push_back({input, block, true});
       } else if (wants_gradient(input)) {
-        const BlockId equal = equal_gradient(node, contributions, input);
+        const BlockId equal = equal_gradient(n, contributions, input);
         if (equal == kNoBlock) block = gradient_block(n, k, output_grad);
         contributions.push_back({input, equal == kNoBlock ? block : equal});
       }
@@ -82,9 +82,11 @@ class GradientPlanner {
     return contributions;
   }
 
-  // The inputs of an addition have the same gradient, ReLU or not: one computation serves both.
-  BlockId equal_gradient(const Node& node, const std::vector<Contribution>& before, ValueId input) const {
-    if (!std::holds_alternative<AddOp>(node.op) || before.empty()) return kNoBlock;
+  // The inputs of an addition have the same gradient, ReLU or not, unless its device says otherwise: one
+  // computation serves both.
+  BlockId equal_gradient(NodeId n, const std::vector<Contribution>& before, ValueId input) const {
+    const bool is_addition = std::holds_alternative<AddOp>(plan_.graph.node(n).op);
+    if (!is_addition || plan_.node(n).facts().input_grads_differ || before.empty()) return kNoBlock;
     return same_form(plan_.spec(before.front().value), plan_.spec(input)) ? before.front().block : kNoBlock;
   }
 
