@@ -21,7 +21,9 @@ std::byte* ScratchPool::take(std::size_t bytes) {
         (best == nullptr || block.memory->bytes() < best->memory->bytes()))
       best = &block;
   if (best == nullptr) {
-    blocks_.push_back({HostMemory().allocate(std::bit_ceil(bytes)), false});
+    const std::size_t rounded = std::bit_ceil(bytes);
+    blocks_.push_back(
+        {source_ != nullptr ? source_->allocate(rounded) : HostMemory().allocate(rounded), false});
     best = &blocks_.back();
   }
   best->taken = true;

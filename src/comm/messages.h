@@ -19,6 +19,9 @@ namespace trireme {
 /// pages cost more than the sums. Any thread.
 class ScratchPool {
  public:
+  /// Blocks of ordinary memory, or of `source`, which must outlive the pool.
+  explicit ScratchPool(BufferSource* source = nullptr) : source_(source) {}
+
   /// A block of at least `bytes`, which nobody else holds.
   std::byte* take(std::size_t bytes);
   void give_back(const std::byte* block);
@@ -28,6 +31,7 @@ class ScratchPool {
     std::unique_ptr<Buffer> memory;
     bool taken = false;
   };
+  BufferSource* const source_;
   std::mutex mutex_;
   std::vector<Block> blocks_;
 };

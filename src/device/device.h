@@ -81,6 +81,8 @@ class Device : public BufferSource {
 
   /// Host memory that copies run fastest from and to: pinned where the device has its own memory.
   virtual BufferSource& host_memory() = 0;
+  /// Makes host memory of another maker such, until the result goes; null where it stays as it is. Any size.
+  virtual std::shared_ptr<void> pin(void* /*data*/, std::size_t /*bytes*/) { return nullptr; }
   /// Memory that allocate() can still give; nothing where the host's own limits hold.
   virtual std::optional<std::size_t> free_bytes() const { return std::nullopt; }
   /// How pictures may come: whether InputFormat::dtype may be u8.
