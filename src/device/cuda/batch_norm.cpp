@@ -51,6 +51,7 @@ class BatchNormPlan final : public CudaOpPlan {
                                                       : kernels::batch_norm_tiles<T>(shape_)),
         saved_(shape_) {
     facts_.output = cuda_value(request.output_shape, engine.element());
+    facts_.output_may_overwrite_input = !training_;
     if (!training_) return;
     if (stores_signs())
       signs_ =
