@@ -10,6 +10,7 @@
 #include <map>
 
 #include "kernels/simt/emulator/launch.h"
+#include "kernels/simt/emulator/settings.h"
 
 namespace trireme::simt::emulator {
 namespace {
@@ -22,6 +23,7 @@ constexpr std::uintptr_t kNearby = 4096;
 struct Range {
   std::uintptr_t begin;
   std::size_t bytes;
+  bool is_registered = false;  ///< of pinned memory: it was, and belongs to somebody else
 
   std::uintptr_t end() const { return begin + bytes; }
   bool holds(std::uintptr_t address, std::size_t size) const {
@@ -58,6 +60,10 @@ class RangeSet {
     auto at = ranges_.lower_bound(with.begin);
     if (at != ranges_.begin() && std::prev(at)->second.end() > with.begin) --at;
     while (at != ranges_.end() && at->first < with.end()) at = ranges_.erase(at);
+  }
+  bool overlaps(const Range& with) const {
+    const Range* last = below(with.end() - 1);
+    return last != nullptr && last->end() > with.begin;
   }
   /// The last range that begins at or below `address`.
   const Range* below(std::uintptr_t address) const {
@@ -156,7 +162,8 @@ std::string describe_near(std::uintptr_t address, std::size_t bytes, const Range
 
 void* allocate_device_memory(std::size_t bytes) {
   Registry& all = registry();
-  if (bytes > kDeviceMemoryBytes - used_device_memory()) return nullptr;
+  const std::size_t used = used_device_memory(), total = settings().memory_bytes;
+  if (used > total || bytes > total - used) return nullptr;
   void* pointer = allocate(bytes);
   if (pointer == nullptr) return nullptr;
   const Range range{address_of(pointer), bytes};
@@ -206,12 +213,30 @@ void* allocate_pinned_memory(std::size_t bytes) {
   return pointer;
 }
 
+bool pin_memory(void* pointer, std::size_t bytes) {
+  const Range range{address_of(pointer), bytes, true};
+  const SpinLock lock(registry().lock);
+  if (registry().pinned.overlaps(range)) return false;
+  registry().pinned.insert(range);
+  return true;
+}
+
+/// Forgets the pinned memory that begins at `pointer`, if it came to be so in this way.
+static bool forget_pinned(void* pointer, bool is_registered) {
+  const SpinLock lock(registry().lock);
+  const Range* found = registry().pinned.below(address_of(pointer));
+  if (found == nullptr || found->begin != address_of(pointer) || found->is_registered != is_registered)
+    return false;
+  Range erased;
+  return registry().pinned.erase(address_of(pointer), erased);
+}
+
+bool unpin_memory(void* pointer) {
+  return forget_pinned(pointer, true);
+}
+
 bool free_pinned_memory(void* pointer) {
-  {
-    const SpinLock lock(registry().lock);
-    Range range;
-    if (!registry().pinned.erase(address_of(pointer), range)) return false;
-  }
+  if (!forget_pinned(pointer, false)) return false;
   std::free(pointer);
   return true;
 }

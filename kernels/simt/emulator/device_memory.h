@@ -9,9 +9,6 @@
 
 namespace trireme::simt::emulator {
 
-/// What cudaMemGetInfo tells as the total.
-constexpr std::size_t kDeviceMemoryBytes = std::size_t{16} << 30;
-
 struct DeviceAllocation {
   const unsigned char* begin;
   std::size_t bytes;
@@ -31,6 +28,10 @@ bool find_device_allocation(const void* pointer, DeviceAllocation& found);
 /// Pinned host memory: what an asynchronous copy really leaves to the device.
 void* allocate_pinned_memory(std::size_t bytes);
 bool free_pinned_memory(void* pointer);
+/// Host memory that becomes pinned; false where some of it is already.
+bool pin_memory(void* pointer, std::size_t bytes);
+/// False where `pointer` does not begin what was pinned so.
+bool unpin_memory(void* pointer);
 bool is_pinned_range(const void* pointer, std::size_t bytes);
 
 /// What `bytes` bytes at `pointer` are, for messages: "freed device memory (...)", "host memory or unknown"

@@ -23,4 +23,7 @@ cudaError_t guarded(const char* function, const std::function<cudaError_t()>& wo
 /// by the next call that goes through guarded(). Where there is none, the process ends with it.
 cudaError_t guarded_for_later(const char* function, const std::function<cudaError_t()>& work);
 
+/// cudaErrorNoDevice, reported, where the machine has none.
+cudaError_t check_for_device(const char* function);
+
 }  // namespace trireme::simt::emulator

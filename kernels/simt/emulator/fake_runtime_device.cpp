@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// One device, with the limits of an sm_80: what runs within them runs on every newer one.
+// Devices with the limits of an sm_80: what runs within them runs on every newer one. They have names of
+// their own (UUID, bus), but share one memory.
+#include <unistd.h>
+
 #include <cstring>
 
-#include "kernels/simt/emulator/device_memory.h"
 #include "kernels/simt/emulator/fake_runtime.h"
+#include "kernels/simt/emulator/settings.h"
 
 namespace trireme::simt::emulator {
 namespace {
@@ -17,14 +20,36 @@ constexpr int kThreadsOfMultiprocessor = 2048;
 constexpr int kRegisters = 65536;
 constexpr int kL2Bytes = 40 << 20;
 
+thread_local int current_device = 0;
+
 cudaError_t check_device(const char* function, int device) {
-  if (device == 0) return cudaSuccess;
-  return report(
-      cudaErrorInvalidDevice,
-      std::string(function) + ": the emulator has one device, number 0, not " + std::to_string(device));
+  if (const cudaError_t status = check_for_device(function); status != cudaSuccess) return status;
+  if (device >= 0 && device < settings().devices) return cudaSuccess;
+  return report(cudaErrorInvalidDevice, std::string(function) + ": there are " +
+                                            std::to_string(settings().devices) +
+                                            " emulated devices, and no " + std::to_string(device));
+}
+
+/// Equal for two devices only where they are one: those of a shared machine by their number, those that a
+/// process has to itself by the process.
+void name_device(cudaDeviceProp& properties, int device) {
+  const unsigned owner = settings().shared_devices ? 0 : static_cast<unsigned>(getpid());
+  constexpr char kMaker[] = "SIMT";
+  std::memcpy(properties.uuid.bytes, kMaker, 4);
+  std::memcpy(properties.uuid.bytes + 4, &owner, sizeof owner);
+  properties.uuid.bytes[15] = static_cast<char>(device);
+  properties.pciDomainID = static_cast<int>(owner);
+  properties.pciBusID = device + 1;
+  properties.pciDeviceID = 0;
 }
 
 }  // namespace
+
+cudaError_t check_for_device(const char* function) {
+  if (settings().devices > 0) return cudaSuccess;
+  return report(cudaErrorNoDevice, std::string(function) + ": no device is emulated (SIMT_DEVICES=0)");
+}
+
 }  // namespace trireme::simt::emulator
 
 using namespace trireme::simt::emulator;
@@ -32,15 +57,17 @@ using namespace trireme::simt::emulator;
 extern "C" {
 
 cudaError_t cudaGetDeviceCount(int* count) {
-  *count = 1;
-  return cudaSuccess;
+  *count = settings().devices;
+  return check_for_device("cudaGetDeviceCount");
 }
 cudaError_t cudaSetDevice(int device) {
-  return check_device("cudaSetDevice", device);
+  const cudaError_t status = check_device("cudaSetDevice", device);
+  if (status == cudaSuccess) current_device = device;
+  return status;
 }
 cudaError_t cudaGetDevice(int* device) {
-  *device = 0;
-  return cudaSuccess;
+  *device = current_device;
+  return check_for_device("cudaGetDevice");
 }
 cudaError_t cudaRuntimeGetVersion(int* version) {
   *version = CUDART_VERSION;
@@ -56,7 +83,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     return status;
   *properties = {};
   std::strcpy(properties->name, "SIMT emulator");
-  properties->totalGlobalMem = kDeviceMemoryBytes;
+  properties->totalGlobalMem = settings().memory_bytes;
   properties->sharedMemPerBlock = kSharedBytesOfBlock;
   properties->sharedMemPerBlockOptin = kSharedBytesOnRequest;
   properties->sharedMemPerMultiprocessor = kSharedBytesOfMultiprocessor;
@@ -69,6 +96,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->l2CacheSize = kL2Bytes;
   properties->major = 8;
   properties->minor = 0;
+  name_device(*properties, device);
   return cudaSuccess;
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernels/simt/emulator/fake_runtime.h"
+#include "kernels/simt/emulator/stream.h"
 
 namespace trireme::simt::emulator {
 namespace {
@@ -45,27 +46,40 @@ class KeptFailure {
 };
 KeptFailure kept_failure;
 
+struct ErrorName {
+  cudaError_t error;
+  const char* name;
+};
+constexpr ErrorName kErrorNames[] = {
+    {cudaSuccess, "cudaSuccess"},
+    {cudaErrorInvalidValue, "cudaErrorInvalidValue"},
+    {cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation"},
+    {cudaErrorInsufficientDriver, "cudaErrorInsufficientDriver"},
+    {cudaErrorNoDevice, "cudaErrorNoDevice"},
+    {cudaErrorInvalidDevice, "cudaErrorInvalidDevice"},
+    {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle"},
+    {cudaErrorIllegalState, "cudaErrorIllegalState"},
+    {cudaErrorNotReady, "cudaErrorNotReady"},
+    {cudaErrorHostMemoryAlreadyRegistered, "cudaErrorHostMemoryAlreadyRegistered"},
+    {cudaErrorHostMemoryNotRegistered, "cudaErrorHostMemoryNotRegistered"},
+    {cudaErrorLaunchFailure, "cudaErrorLaunchFailure"},
+    {cudaErrorNotPermitted, "cudaErrorNotPermitted"},
+    {cudaErrorNotSupported, "cudaErrorNotSupported"},
+    {cudaErrorSystemNotReady, "cudaErrorSystemNotReady"},
+    {cudaErrorSystemDriverMismatch, "cudaErrorSystemDriverMismatch"},
+    {cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported"},
+    {cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated"},
+    {cudaErrorStreamCaptureMerge, "cudaErrorStreamCaptureMerge"},
+    {cudaErrorStreamCaptureIsolation, "cudaErrorStreamCaptureIsolation"},
+    {cudaErrorStreamCaptureImplicit, "cudaErrorStreamCaptureImplicit"},
+    {cudaErrorCapturedEvent, "cudaErrorCapturedEvent"},
+    {cudaErrorStreamCaptureWrongThread, "cudaErrorStreamCaptureWrongThread"},
+};
+
 const char* name_of(cudaError_t error) {
-  switch (error) {
-    case cudaSuccess:
-      return "cudaSuccess";
-    case cudaErrorInvalidValue:
-      return "cudaErrorInvalidValue";
-    case cudaErrorMemoryAllocation:
-      return "cudaErrorMemoryAllocation";
-    case cudaErrorInvalidDevice:
-      return "cudaErrorInvalidDevice";
-    case cudaErrorInvalidResourceHandle:
-      return "cudaErrorInvalidResourceHandle";
-    case cudaErrorNotReady:
-      return "cudaErrorNotReady";
-    case cudaErrorLaunchFailure:
-      return "cudaErrorLaunchFailure";
-    case cudaErrorNotSupported:
-      return "cudaErrorNotSupported";
-    default:
-      return "unrecognized error code";
-  }
+  for (const ErrorName& each : kErrorNames)
+    if (each.error == error) return each.name;
+  return "unrecognized error code";
 }
 
 }  // namespace
@@ -80,6 +94,8 @@ cudaError_t guarded(const char* function, const std::function<cudaError_t()>& wo
     const cudaError_t result = work();
     const std::string kept = kept_failure.take();
     return kept.empty() ? result : report(cudaErrorLaunchFailure, kept);
+  } catch (const StreamError& error) {
+    return report(error.code(), std::string(function) + ": " + error.what());
   } catch (const std::exception& error) {
     return report(cudaErrorLaunchFailure, std::string(function) + " waited for: " + error.what());
   }
@@ -88,6 +104,8 @@ cudaError_t guarded(const char* function, const std::function<cudaError_t()>& wo
 cudaError_t guarded_for_later(const char* function, const std::function<cudaError_t()>& work) {
   try {
     return work();
+  } catch (const StreamError& error) {
+    return report(error.code(), std::string(function) + ": " + error.what());
   } catch (const std::exception& error) {
     const std::string cause = std::string(function) + " waited for: " + error.what();
     kept_failure.keep(cause);

@@ -1,100 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cstdio>
-#include <cstring>
-#include <vector>
+#include <string>
 
 #include "kernels/simt/emulator/device_memory.h"
 #include "kernels/simt/emulator/fake_runtime.h"
+#include "kernels/simt/emulator/settings.h"
 #include "kernels/simt/emulator/stream.h"
 
 namespace trireme::simt::emulator {
 namespace {
 
-/// An empty text, or why `count` bytes at `pointer` are not what the kind of copy says.
-std::string fault_of(const char* function, const char* role, const void* pointer, std::size_t count,
-                     bool is_device) {
-  const bool is_ok = is_device ? is_live_device_range(pointer, count)
-                               : pointer != nullptr && !is_live_device_range(pointer, 1);
-  if (is_ok) return "";
-  char address[32];
-  std::snprintf(address, sizeof address, "%p", pointer);
-  return std::string(function) + ": the " + role + " " + address + " is not " +
-         (is_device ? "device" : "host") + " memory of " + std::to_string(count) + " bytes: it is " +
-         describe_pointer(pointer, count);
-}
-
-struct CopySides {
-  bool to_device, from_device;
-};
-
-bool sides_of(cudaMemcpyKind kind, const void* to, const void* from, CopySides& sides) {
-  switch (kind) {
-    case cudaMemcpyHostToHost:
-      sides = {false, false};
-      return true;
-    case cudaMemcpyHostToDevice:
-      sides = {true, false};
-      return true;
-    case cudaMemcpyDeviceToHost:
-      sides = {false, true};
-      return true;
-    case cudaMemcpyDeviceToDevice:
-      sides = {true, true};
-      return true;
-    case cudaMemcpyDefault:
-      sides = {is_live_device_range(to, 1), is_live_device_range(from, 1)};
-      return true;
-  }
-  return false;
-}
-
-cudaError_t check_stream(const char* function, cudaStream_t stream) {
-  if (Streams::instance().is_stream(stream)) return cudaSuccess;
-  return report(cudaErrorInvalidResourceHandle,
-                std::string(function) + ": the stream does not exist or was destroyed");
-}
-
-/// As CUDA does it: a copy from pageable memory reads it before the call returns, one to pageable memory is
-/// finished then; pinned memory is read and written when the copy's turn comes.
-cudaError_t copy(const char* function, void* to, const void* from, std::size_t count, cudaMemcpyKind kind,
-                 cudaStream_t stream, bool is_async) {
-  if (const cudaError_t status = check_stream(function, stream); status != cudaSuccess) return status;
-  if (count == 0) return cudaSuccess;
-  CopySides sides{};
-  if (!sides_of(kind, to, from, sides))
-    return report(cudaErrorInvalidValue, std::string(function) + ": no such kind of copy");
-  std::string fault = fault_of(function, "destination", to, count, sides.to_device);
-  if (fault.empty()) fault = fault_of(function, "source", from, count, sides.from_device);
-  if (!fault.empty()) return report(cudaErrorInvalidValue, fault);
-
-  Streams& streams = Streams::instance();
-  const bool from_pageable = !sides.from_device && !is_pinned_range(from, count);
-  const bool to_pageable = !sides.to_device && !is_pinned_range(to, count);
-  OperationPtr operation;
-  if (is_async && from_pageable) {
-    const auto* bytes = static_cast<const unsigned char*>(from);
-    operation = streams.enqueue(stream, [to, staged = std::vector<unsigned char>(bytes, bytes + count)] {
-      std::memcpy(to, staged.data(), staged.size());
-    });
-  } else {
-    operation = streams.enqueue(stream, [to, from, count] { std::memmove(to, from, count); });
-  }
-  const bool is_on_device = sides.to_device && sides.from_device;
-  if (to_pageable || (!is_async && !is_on_device)) streams.wait(operation);
-  return cudaSuccess;
-}
-
-cudaError_t set_bytes(const char* function, void* to, int value, std::size_t count, cudaStream_t stream) {
-  if (const cudaError_t status = check_stream(function, stream); status != cudaSuccess) return status;
-  if (count == 0) return cudaSuccess;
-  const std::string fault = fault_of(function, "destination", to, count, true);
-  if (!fault.empty()) return report(cudaErrorInvalidValue, fault);
-  Streams::instance().enqueue(stream, [to, value, count] { std::memset(to, value, count); });
-  return cudaSuccess;
+/// Before memory comes or goes.
+cudaError_t check_call(const char* function) {
+  return guarded_for_later(function, [&] {
+    Streams::instance().forbid_in_captures(function);
+    return check_for_device(function);
+  });
 }
 
 cudaError_t allocate_host(const char* function, void** pointer, std::size_t bytes) {
   if (pointer == nullptr) return report(cudaErrorInvalidValue, std::string(function) + ": null");
+  if (const cudaError_t status = check_call(function); status != cudaSuccess) return status;
   *pointer = bytes == 0 ? nullptr : allocate_pinned_memory(bytes);
   if (*pointer == nullptr && bytes != 0)
     return report(cudaErrorMemoryAllocation, std::string(function) + ": out of host memory");
@@ -104,6 +29,7 @@ cudaError_t allocate_host(const char* function, void** pointer, std::size_t byte
 cudaError_t release(const char* function, void* pointer, bool (*free_memory)(void*)) {
   if (pointer == nullptr) return cudaSuccess;
   return guarded_for_later(function, [&] {
+    Streams::instance().forbid_in_captures(function);
     Streams::instance().wait_all();
     if (free_memory(pointer)) return cudaSuccess;
     return report(cudaErrorInvalidValue, std::string(function) + ": not the beginning of an allocation: " +
@@ -120,6 +46,7 @@ extern "C" {
 
 cudaError_t cudaMalloc(void** pointer, size_t bytes) {
   if (pointer == nullptr) return report(cudaErrorInvalidValue, "cudaMalloc: null");
+  if (const cudaError_t status = check_call("cudaMalloc"); status != cudaSuccess) return status;
   *pointer = bytes == 0 ? nullptr : allocate_device_memory(bytes);
   if (*pointer == nullptr && bytes != 0)
     return report(cudaErrorMemoryAllocation, "cudaMalloc: out of device memory: " + std::to_string(bytes) +
@@ -141,25 +68,31 @@ cudaError_t cudaFreeHost(void* pointer) {
   return release("cudaFreeHost", pointer, free_pinned_memory);
 }
 
-cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
-  *total = kDeviceMemoryBytes;
-  *free = kDeviceMemoryBytes - used_device_memory();
-  return cudaSuccess;
+cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned /*flags*/) {
+  if (pointer == nullptr || bytes == 0 || is_live_device_range(pointer, 1))
+    return report(cudaErrorInvalidValue,
+                  "cudaHostRegister: no host memory: it is " + describe_pointer(pointer));
+  if (const cudaError_t status = check_call("cudaHostRegister"); status != cudaSuccess) return status;
+  if (pin_memory(pointer, bytes)) return cudaSuccess;
+  return report(cudaErrorHostMemoryAlreadyRegistered,
+                "cudaHostRegister: some of the memory is pinned already");
+}
+cudaError_t cudaHostUnregister(void* pointer) {
+  return guarded_for_later("cudaHostUnregister", [&] {
+    Streams::instance().forbid_in_captures("cudaHostUnregister");
+    Streams::instance().wait_all();
+    if (unpin_memory(pointer)) return cudaSuccess;
+    return report(cudaErrorHostMemoryNotRegistered,
+                  "cudaHostUnregister: not the beginning of registered memory: " + describe_pointer(pointer));
+  });
 }
 
-cudaError_t cudaMemcpy(void* to, const void* from, size_t count, cudaMemcpyKind kind) {
-  return guarded("cudaMemcpy", [&] { return copy("cudaMemcpy", to, from, count, kind, nullptr, false); });
-}
-cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t count, cudaMemcpyKind kind,
-                            cudaStream_t stream) {
-  return guarded("cudaMemcpyAsync",
-                 [&] { return copy("cudaMemcpyAsync", to, from, count, kind, stream, true); });
-}
-cudaError_t cudaMemset(void* to, int value, size_t count) {
-  return guarded("cudaMemset", [&] { return set_bytes("cudaMemset", to, value, count, nullptr); });
-}
-cudaError_t cudaMemsetAsync(void* to, int value, size_t count, cudaStream_t stream) {
-  return guarded("cudaMemsetAsync", [&] { return set_bytes("cudaMemsetAsync", to, value, count, stream); });
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
+  if (const cudaError_t status = check_for_device("cudaMemGetInfo"); status != cudaSuccess) return status;
+  const std::size_t used = used_device_memory();
+  *total = settings().memory_bytes;
+  *free = *total - (used < *total ? used : *total);
+  return cudaSuccess;
 }
 
 }  // extern "C"

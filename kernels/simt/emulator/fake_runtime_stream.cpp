@@ -42,6 +42,7 @@ extern "C" {
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
   if (stream == nullptr || (flags & ~unsigned{cudaStreamNonBlocking}) != 0)
     return report(cudaErrorInvalidValue, "cudaStreamCreate: null, or flags that are not known");
+  if (const cudaError_t status = check_for_device("cudaStreamCreate"); status != cudaSuccess) return status;
   *stream = streams().create_stream(flags == cudaStreamDefault, priority);
   return cudaSuccess;
 }
@@ -62,13 +63,16 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return with_stream("cudaStreamSynchronize", stream, [&] {
+    streams().forbid_in_captures("cudaStreamSynchronize");
     streams().wait_stream(stream);
     return cudaSuccess;
   });
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  return with_stream("cudaStreamQuery", stream,
-                     [&] { return success_or_not_ready(streams().poll_stream(stream)); });
+  return with_stream("cudaStreamQuery", stream, [&] {
+    streams().forbid_in_captures("cudaStreamQuery");
+    return success_or_not_ready(streams().poll_stream(stream));
+  });
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned /*flags*/) {
   return with_stream("cudaStreamWaitEvent", stream, [&] {
@@ -79,6 +83,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 }
 cudaError_t cudaDeviceSynchronize() {
   return guarded("cudaDeviceSynchronize", [] {
+    streams().forbid_in_captures("cudaDeviceSynchronize");
     streams().wait_all();
     return cudaSuccess;
   });
@@ -104,13 +109,18 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return with_event("cudaEventSynchronize", event, [&] {
+    streams().forbid_captured_event("cudaEventSynchronize", event);
+    streams().forbid_in_captures("cudaEventSynchronize");
     if (event->record != nullptr) streams().wait(event->record);
     return cudaSuccess;
   });
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  return with_event("cudaEventQuery", event,
-                    [&] { return success_or_not_ready(streams().poll_event(event)); });
+  return with_event("cudaEventQuery", event, [&] {
+    streams().forbid_captured_event("cudaEventQuery", event);
+    streams().forbid_in_captures("cudaEventQuery");
+    return success_or_not_ready(streams().poll_event(event));
+  });
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
   return with_event("cudaEventElapsedTime", start, [&]() -> cudaError_t {

@@ -28,9 +28,9 @@ struct GridShape {
 
 /// Runs every thread of the grid, each calling `thread` once. Throws EmulationError.
 void run_grid(const LaunchSite& site, const GridShape& shape, const std::function<void()>& thread);
-/// run_grid in its turn on `stream`.
+/// `check` and run_grid in their turn on `stream`; once more with each launch of a graph that keeps them.
 void enqueue_grid(const LaunchSite& site, const GridShape& shape, cudaStream_t stream,
-                  std::function<void()> thread);
+                  std::function<void()> check, std::function<void()> thread);
 
 /// Throws LaunchError where the shape is beyond what sm_80 allows.
 void check_shape(const LaunchSite& site, const GridShape& shape);
@@ -54,8 +54,11 @@ void launch(LaunchSite site, void (*kernel)(Parameters...), dim3 grid, dim3 bloc
   check_shape(site, shape);
   site.function = reinterpret_cast<const void*>(kernel);
   std::tuple<std::remove_cv_t<Parameters>...> packed(static_cast<Parameters>(arguments)...);
-  std::apply([&site](const auto&... each) { (check_argument(site, each), ...); }, packed);
-  enqueue_grid(site, shape, stream, [kernel, packed = std::move(packed)] {
+  const auto check = [site, packed] {
+    std::apply([&site](const auto&... each) { (check_argument(site, each), ...); }, packed);
+  };
+  check();
+  enqueue_grid(site, shape, stream, check, [kernel, packed = std::move(packed)] {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       kernel(std::get<I>(packed)...);
     }

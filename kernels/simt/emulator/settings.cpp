@@ -56,12 +56,39 @@ bool read_switch(const char* name, bool otherwise) {
   return value == "1";
 }
 
+void read_devices(Settings& settings) {
+  constexpr const char* kKnown = "a number from 0 to 16";
+  const std::string_view value = environment("SIMT_DEVICES");
+  if (value.empty()) return;
+  const std::uint64_t devices = number("SIMT_DEVICES", value, value, kKnown);
+  if (devices > 16) refuse("SIMT_DEVICES", value, kKnown);
+  settings.devices = static_cast<int>(devices);
+  settings.shared_devices = true;
+}
+
+void read_memory(Settings& settings) {
+  constexpr const char* kKnown = "bytes, or a number with K, M or G";
+  constexpr std::string_view kUnits = "KMG";
+  const std::string_view value = environment("SIMT_MEMORY");
+  if (value.empty()) return;
+  const std::size_t unit = kUnits.find(value.back());
+  const bool has_unit = unit != std::string_view::npos;
+  const std::uint64_t count =
+      number("SIMT_MEMORY", value, value.substr(0, value.size() - (has_unit ? 1 : 0)), kKnown);
+  if (count > std::uint64_t{1} << 33) refuse("SIMT_MEMORY", value, kKnown);
+  settings.memory_bytes = count << (has_unit ? 10 * (unit + 1) : 0);
+}
+
 Settings from_environment() {
   Settings settings;
   read_order(settings);
   read_streams(settings);
   settings.checking = read_switch("SIMT_CHECK", true);
   settings.counting = read_switch("SIMT_COUNT", false);
+  settings.strict_events = read_switch("SIMT_STRICT_EVENTS", false);
+  settings.strict_buffers = read_switch("SIMT_STRICT_BUFFERS", false);
+  read_devices(settings);
+  read_memory(settings);
   constexpr const char* kKnown = "a number from 1 to 64";
   if (const std::string_view value = environment("SIMT_THREADS"); !value.empty()) {
     const std::uint64_t threads = number("SIMT_THREADS", value, value, kKnown);

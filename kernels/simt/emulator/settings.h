@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace trireme::simt::emulator {
@@ -16,6 +17,16 @@ struct Settings {
   bool counting = false;      ///< SIMT_COUNT=1: see counters.h; blocks then run on one OS thread
   bool lazy_streams = false;  ///< SIMT_STREAMS=eager|lazy[:N]: see stream.h
   std::uint64_t stream_seed = 0;
+  /// SIMT_STRICT_EVENTS=1: to wait for an event that was never recorded is an error, not nothing.
+  bool strict_events = false;
+  /// SIMT_STRICT_BUFFERS=1: collectives take memory that was registered with their communicator, and no
+  /// other.
+  bool strict_buffers = false;
+  /// SIMT_DEVICES=N: the machine has N devices, shared by its processes, or (0) none. Not set: each process
+  /// has one of its own.
+  int devices = 1;
+  bool shared_devices = false;
+  std::size_t memory_bytes = std::size_t{16} << 30;  ///< SIMT_MEMORY=BYTES[K|M|G], of all devices together
 };
 
 /// The process's settings: from the environment at the first call; tests may change them between launches.

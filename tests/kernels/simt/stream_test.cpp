@@ -3,11 +3,14 @@
 // allow.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "kernels/simt/emulator/stream.h"
 #include "kernels/simt/simt.h"
+#include "tests/kernels/simt/stream_objects.h"
 #include "tests/kernels/support/device_array.h"
 #include "tests/kernels/support/emulator_settings.h"
 
@@ -15,9 +18,12 @@ namespace trireme::simt {
 namespace {
 
 using emulator::StreamMode;
-using emulator::Streams;
 using test::DeviceArray;
+using test::Event;
 using test::fault_of;
+using test::Pinned;
+using test::Stream;
+using test::WithStreams;
 
 constexpr int kSize = 32;
 
@@ -31,68 +37,12 @@ __global__ void fault_kernel(const int* values) {
   load(values + kSize);
 }
 
-/// Streams of the mode that a test is about; eager again after it, or what the environment says.
-class WithStreams {
- public:
-  explicit WithStreams(StreamMode mode, unsigned seed = 0) { Streams::instance().set_mode(mode, seed); }
-  ~WithStreams() {
-    const auto& settings = emulator::settings();
-    Streams::instance().set_mode(settings.lazy_streams ? StreamMode::lazy : StreamMode::eager,
-                                 static_cast<unsigned>(settings.stream_seed));
-  }
-  WithStreams(const WithStreams&) = delete;
-  WithStreams& operator=(const WithStreams&) = delete;
-};
-
-class Stream {
- public:
-  explicit Stream(unsigned flags = cudaStreamNonBlocking) {
-    test::check_cuda(cudaStreamCreateWithFlags(&stream_, flags), "cudaStreamCreateWithFlags");
-  }
-  ~Stream() { cudaStreamDestroy(stream_); }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-  operator cudaStream_t() const { return stream_; }
-
- private:
-  cudaStream_t stream_ = nullptr;
-};
-
-class Event {
- public:
-  Event() { test::check_cuda(cudaEventCreate(&event_), "cudaEventCreate"); }
-  ~Event() { cudaEventDestroy(event_); }
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
-  operator cudaEvent_t() const { return event_; }
-
- private:
-  cudaEvent_t event_ = nullptr;
-};
-
-/// Pinned host memory.
-class Pinned {
- public:
-  Pinned() {
-    test::check_cuda(cudaMallocHost(reinterpret_cast<void**>(&values_), kSize * sizeof(int)), "pinned");
-  }
-  ~Pinned() { cudaFreeHost(values_); }
-  Pinned(const Pinned&) = delete;
-  Pinned& operator=(const Pinned&) = delete;
-  int* data() { return values_; }
-  int& operator[](int i) { return values_[i]; }
-  void fill(int value) { std::fill(values_, values_ + kSize, value); }
-
- private:
-  int* values_ = nullptr;
-};
-
 constexpr std::size_t kBytes = kSize * sizeof(int);
 
 TEST(EagerStreams, RunAtOnceAndThrowFromTheLaunch) {
   const WithStreams with(StreamMode::eager);
   DeviceArray<int> values(std::vector<int>(kSize, 1));
-  Pinned host;
+  Pinned<int> host(kSize);
   const Stream stream;
   SIMT_LAUNCH(add_kernel, 1, kSize, 0, stream, values.data(), 2);
   cudaMemcpyAsync(host.data(), values.data(), kBytes, cudaMemcpyDeviceToHost, stream);
@@ -106,7 +56,7 @@ TEST(LazyStreams, DoNothingBeforeSomebodyWaits) {
   for (unsigned seed = 0; seed < 5; ++seed) {
     const WithStreams with(StreamMode::lazy, seed);
     DeviceArray<int> values(std::vector<int>(kSize, 1));
-    Pinned host;
+    Pinned<int> host(kSize);
     host.fill(-7);
     const Stream stream;
     SIMT_LAUNCH(add_kernel, 1, kSize, 0, stream, values.data(), 2);
@@ -120,7 +70,7 @@ TEST(LazyStreams, DoNothingBeforeSomebodyWaits) {
 TEST(LazyStreams, CopiesFromPinnedMemoryReadItLate) {
   const WithStreams with(StreamMode::lazy);
   DeviceArray<int> values(kSize);
-  Pinned host;
+  Pinned<int> host(kSize);
   std::vector<int> pageable(kSize, 4);
   const Stream stream;
   host.fill(1);
@@ -159,7 +109,7 @@ TEST(LazyStreams, AnEventIsTheWorkBeforeItsLastRecording) {
   for (unsigned seed = 0; seed < 6; ++seed) {
     const WithStreams with(StreamMode::lazy, seed);
     DeviceArray<int> values(std::vector<int>(kSize, 1));
-    Pinned host;
+    Pinned<int> host(kSize);
     const Stream stream;
     const Event event;
     EXPECT_EQ(cudaEventQuery(event), cudaSuccess);  // never recorded
@@ -238,6 +188,87 @@ TEST(LazyStreams, AFaultThatADestructorMetIsKept) {
   }
   EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorLaunchFailure);
   EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+}
+
+/// An operation that another process takes part in: here the test itself is the other one.
+TEST(SharedOperations, LetEverythingElseGetOn) {
+  for (const StreamMode mode : {StreamMode::eager, StreamMode::lazy}) {
+    const WithStreams with(mode, 2);
+    auto& streams = emulator::Streams::instance();
+    DeviceArray<int> values(std::vector<int>(kSize, 1)), others(std::vector<int>(kSize, 1));
+    const Stream stream, other;
+    std::atomic<bool> has_come{false};
+    std::atomic<int> begun{0};
+    streams.enqueue_with_others(stream, [&] {
+      ++begun;
+      return [&] { return has_come.load(); };
+    });
+    SIMT_LAUNCH(add_kernel, 1, kSize, 0, stream, values.data(), 2);
+    SIMT_LAUNCH(add_kernel, 1, kSize, 0, other, others.data(), 5);
+    EXPECT_EQ(cudaStreamSynchronize(other), cudaSuccess);
+    EXPECT_EQ(cudaStreamQuery(stream), cudaErrorNotReady);
+    std::thread peer([&] {
+      SIMT_LAUNCH(add_kernel, 1, kSize, 0, other, others.data(), 5);
+      EXPECT_EQ(cudaStreamSynchronize(other), cudaSuccess);
+      has_come = true;
+    });
+    EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    peer.join();
+    EXPECT_EQ(begun, 1);
+    EXPECT_EQ(values.to_host()[0], 3);
+    EXPECT_EQ(others.to_host()[0], 11);
+  }
+}
+
+TEST(SharedOperations, AreHelpedAlongAfterAWhile) {
+  const WithStreams with(StreamMode::lazy);
+  auto& streams = emulator::Streams::instance();
+  const Stream stream;
+  std::vector<std::string> order;
+  streams.enqueue(stream, [&] { order.emplace_back("before"); });
+  streams.enqueue_with_others(stream, [&] {
+    return [&] {
+      order.emplace_back("shared");
+      return true;
+    };
+  });
+  streams.enqueue(stream, [&] { order.emplace_back("after"); });
+  streams.help_others(std::chrono::hours(1));
+  EXPECT_TRUE(order.empty());
+  streams.help_others(std::chrono::milliseconds(0));
+  EXPECT_EQ(order, (std::vector<std::string>{"before", "shared"}));
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  EXPECT_EQ(order.size(), 3U);
+}
+
+TEST(HostFunctions, TakeTheirTurnAndMayNotCallCuda) {
+  const WithStreams with(StreamMode::lazy);
+  const Stream stream;
+  int calls = 0;
+  const auto count = [](void* data) { ++*static_cast<int*>(data); };
+  EXPECT_EQ(cudaLaunchHostFunc(stream, count, &calls), cudaSuccess);
+  EXPECT_EQ(calls, 0);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  EXPECT_EQ(calls, 1);
+  const auto wait = [](void*) { emulator::Streams::instance().wait_all(); };
+  EXPECT_EQ(cudaLaunchHostFunc(stream, wait, nullptr), cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorLaunchFailure);
+  EXPECT_NE(std::string(cudaGetErrorString(cudaErrorLaunchFailure)).find("may not call CUDA"),
+            std::string::npos);
+  cudaGetLastError();
+}
+
+TEST(Events, ThatWereNeverRecordedAreWaitedForInVain) {
+  const Stream stream;
+  const Event event;
+  EXPECT_EQ(cudaStreamWaitEvent(stream, event, 0), cudaSuccess);  // as CUDA does
+  const test::WithSettings strict([](auto& settings) { settings.strict_events = true; });
+  EXPECT_EQ(cudaStreamWaitEvent(stream, event, 0), cudaErrorInvalidResourceHandle);
+  EXPECT_NE(std::string(cudaGetErrorString(cudaErrorInvalidResourceHandle)).find("never recorded"),
+            std::string::npos);
+  EXPECT_EQ(cudaEventRecord(event, stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamWaitEvent(stream, event, 0), cudaSuccess);
+  cudaGetLastError();
 }
 
 TEST(Events, MeasureTheTimeBetweenThem) {
