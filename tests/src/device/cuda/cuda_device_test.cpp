@@ -157,7 +157,7 @@ TEST(CudaDevice, ARecordingRunsWhenItIsToldTo) {
   const auto* const summand = static_cast<const float*>(one.data());
   std::string why;
   const auto recording = device->record(
-      [&] { kernels::add_forward(total, total, summand, 16, false, device->compute_handle()); }, why);
+      [&] { kernels::add_forward(total, total, summand, false, 16, device->compute_handle()); }, why);
   ASSERT_NE(recording, nullptr) << why;
   EXPECT_EQ(sum.read<float>()[0], 0) << "recording ran the work";
   for (int i = 0; i < 3; ++i) recording->run();
