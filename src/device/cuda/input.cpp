@@ -33,12 +33,14 @@ kernels::AugmentKind kind_of(Augment augment) {
   return kernels::AugmentKind::none;
 }
 
-/// normalised_levels in device memory.
-std::shared_ptr<Buffer> upload_levels(const InputFormat& format) {
+/// normalised_levels in device memory, there for all that the stream does from now on.
+std::shared_ptr<Buffer> upload_levels(const InputFormat& format, cudaStream_t stream) {
   const std::vector<float> levels = kernels::normalised_levels(format.mean, format.std);
   const std::size_t bytes = levels.size() * sizeof(float);
   std::shared_ptr<Buffer> memory = DeviceMemory().allocate(bytes);
-  check_cuda(cudaMemcpy(memory->data(), levels.data(), bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
+  check_cuda(cudaMemcpyAsync(memory->data(), levels.data(), bytes, cudaMemcpyHostToDevice, stream),
+             "cudaMemcpyAsync");
+  check_cuda(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
   return memory;
 }
 
@@ -90,7 +92,7 @@ class InputPlan final : public CudaOpPlan {
                                          static_cast<int>(pitch_of(facts_.output))};
     const kernels::AugmentOptions options{training_ ? kind_of(format_.augment) : kernels::AugmentKind::none,
                                           format_.crop_ratio};
-    return [pictures, options, out, step, levels = upload_levels(format_),
+    return [pictures, options, out, step, levels = upload_levels(format_, engine_.stream),
             stream = engine_.stream](const RunContext& context) {
       kernels::AugmentBuffers<T> buffers;
       buffers.pictures = static_cast<const std::uint8_t*>(context.images);
