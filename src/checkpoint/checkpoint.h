@@ -46,6 +46,9 @@ struct Checkpoint {
   std::optional<double> best_top1, top1;  ///< best so far in the run; of this state if it was evaluated
   std::uint64_t dataset_fingerprint = 0;
   std::optional<std::string> tuning;  ///< choices made by measuring, as JSON; absent without any
+  /// Of runs in fp16 on a GPU: see LossScale. Absent elsewhere.
+  std::optional<double> loss_scale;
+  std::optional<std::int64_t> loss_scale_good_steps, skipped_steps;
   /// Number of ranks whose compression residuals are in the file, where they stay: all of them together may
   /// be larger than memory. Absent without compression.
   std::optional<std::int64_t> residual_ranks;

@@ -11,6 +11,7 @@
 #include "src/cli/failure.h"
 #include "src/cli/text.h"
 #include "src/core/log.h"
+#include "src/device/inline_stream.h"
 #include "src/train/communication.h"
 #include "src/train/start_up.h"
 
@@ -108,9 +109,9 @@ class AllReduceSweep {
       printer_.note(fmt::format("{} cannot be used here: {}", name, choice.obstacle));
       return;
     }
-    const auto stream = make_device("auto", cores_.plan())->make_stream();
+    InlineStream stream;
     const Communication communication(options, world_.all(), timeout_, cores_);
-    AllReduceBench bench(*communication.gradients, *communication.scalars, *stream, config_.rounds,
+    AllReduceBench bench(*communication.gradients, *communication.scalars, stream, config_.rounds,
                          most_bytes);
     printer_.text(table_heading(communication.gradients->description()));
     const std::size_t first = rows_.size();

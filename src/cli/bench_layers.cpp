@@ -94,7 +94,8 @@ class LayersBench {
     try {
       cudnn_ = make_device(with_cudnn, cores);
     } catch (const Error& error) {
-      report_.cudnn_note = error.what();
+      const std::string_view message = error.what();
+      report_.cudnn_note = message.substr(0, message.find('\n'));  // the hint is for those who asked for it
     }
   }
 

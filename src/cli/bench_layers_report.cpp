@@ -65,9 +65,11 @@ std::string layers_heading(const LayersReport& report) {
 }
 
 std::string layers_row(const LayerRow& row, const Ceilings& ceilings) {
-  const std::optional<double> rate = row.native ? std::optional(row.flops / *row.native) : std::nullopt;
+  const bool has_time =
+      row.native.value_or(0) > 0;  // what is left of backward may be below the clock's noise
+  const std::optional<double> rate = has_time ? std::optional(row.flops / *row.native) : std::nullopt;
   const std::optional<double> share =
-      row.native ? std::optional(ceilings.seconds(row.flops, row.bytes) / *row.native) : std::nullopt;
+      has_time ? std::optional(ceilings.seconds(row.flops, row.bytes) / *row.native) : std::nullopt;
   return fmt::format(
       " {:<23} {:<24} {:>2} {:<16} {:>9} {:>9} {:>8} {:>8}{}\n", row.layer.name, row.layer.text(),
       row.layer.count, row.pass, cell(row.native, 1e-3, 3), cell(row.cudnn, 1e-3, 3), cell(rate, 1e12, 1),

@@ -14,9 +14,7 @@ std::vector<std::pair<std::string, std::string>> build_facts() {
   return {{"compiler", TRIREME_COMPILER + (build_type.empty() ? "" : " (" + build_type + ")")},
           {"MPI", mpi_library_name()},
           {"HDF5", TRIREME_HDF5},
-          {"oneDNN", TRIREME_ONEDNN},
-          {"CUDA", "not in this build"},
-          {"NCCL", "not in this build"}};
+          {"oneDNN", TRIREME_ONEDNN}};
 }
 
 }  // namespace trireme

@@ -60,7 +60,7 @@ Status print_once(const std::string& text, const LaunchFacts& launch) {
   return Status::ok;
 }
 
-Status dispatch(int& argc, char**& argv, const LaunchFacts& launch) {
+Status dispatch(int& argc, char**& argv, const LaunchFacts& launch, Accelerator* accelerator) {
   const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   if (words.empty()) throw Error(Status::usage, "no command\n" + overview());
   const std::string& first = words.front();
@@ -72,7 +72,7 @@ Status dispatch(int& argc, char**& argv, const LaunchFacts& launch) {
         launch);
   const auto [command, named] = find_command(words);
   const Invocation invocation{
-      argc, argv, {words.begin() + static_cast<std::ptrdiff_t>(named), words.end()}, launch};
+      argc, argv, {words.begin() + static_cast<std::ptrdiff_t>(named), words.end()}, launch, accelerator};
   if (wants_help(invocation.arguments)) return print_once(command.help(), launch);
   return run(command, invocation);
 }
@@ -96,14 +96,14 @@ std::string command_list(const std::vector<Command>& commands) {
   return text;
 }
 
-int run_command_line(int argc, char** argv) {
+int run_command_line(int argc, char** argv, Accelerator* accelerator) {
   // A reader that goes away (`| head`) or a limit on file sizes must not end the program without a word:
   // writing fails with an error code instead.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
   const LaunchFacts launch = read_launch_facts();
   try {
-    const Status status = dispatch(argc, argv, launch);
+    const Status status = dispatch(argc, argv, launch, accelerator);
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
       throw Error(Status::io_error, "cannot write to standard output");
     return static_cast<int>(status);

@@ -8,6 +8,7 @@
 
 #include "src/comm/world.h"
 #include "src/core/error.h"
+#include "src/train/accelerator.h"
 
 namespace trireme {
 
@@ -17,6 +18,7 @@ struct Invocation {
   char**& argv;
   std::vector<std::string> arguments;  ///< after the names of the subcommand and its topic
   LaunchFacts launch;
+  Accelerator* accelerator = nullptr;  ///< null: this program cannot use GPUs
 };
 
 /// A subcommand, or one topic of a subcommand that has topics (`trireme bench allreduce`).
@@ -45,5 +47,9 @@ std::string bench_help();
 const std::vector<Command>& bench_topics();
 std::string bench_allreduce_help();
 Status run_bench_allreduce(const Invocation& invocation);
+std::string bench_layers_help();
+Status run_bench_layers(const Invocation& invocation);
+std::string bench_train_help();
+Status run_bench_train(const Invocation& invocation);
 
 }  // namespace trireme

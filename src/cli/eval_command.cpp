@@ -3,6 +3,7 @@
 #include "src/cli/eval_settings.h"
 #include "src/cli/failure.h"
 #include "src/core/log.h"
+#include "src/train/device_names.h"
 #include "src/train/flags.h"
 
 namespace trireme {
@@ -25,7 +26,11 @@ const std::vector<SettingOf<EvalConfig>>& eval_settings() {
         rows, "Machine",
         {setting("eval-batch", &C::eval_batch, Integer{1, 1 << 24}, "100",
                  "pictures per rank that are evaluated at once"),
-         setting("device", &C::device, Choice{{"auto", "cpu"}}, "auto", "what computes"),
+         setting("device", &C::device, Text{"auto|cpu|cuda[:N]", check_device_name}, "auto", "what computes"),
+         setting("precision", &C::precision, precision_choice(), "auto",
+                 "of activations and products on GPUs; auto: bf16 where the GPU has it, else fp32"),
+         setting("engine", &C::engine, engine_choice(), "native", "what computes convolutions on GPUs"),
+         setting("ranks-per-gpu", &C::ranks_per_gpu, Integer{1, 64}, "1", "ranks that may share a GPU"),
          setting("comm", &C::comm, Choice{{"auto", "mpi"}}, "auto", "what sums counts over the ranks"),
          setting("threads", &C::threads, Integer{1, 4096, "auto"}, "auto", "threads per rank that compute"),
          setting("loader-threads", &C::loader_threads, Integer{1, 1024, "auto"}, "auto",
@@ -70,7 +75,7 @@ Status run_eval_command(const Invocation& invocation) {
   const auto body = [&](World& world) {
     check_world_size(world, invocation.launch, config.expect_ranks);
     log::setup(world.rank(), world.size());
-    return run_evaluation(config, world, invocation.launch);
+    return run_evaluation(config, world, invocation.launch, invocation.accelerator);
   };
   return run_with_world(invocation, body, std::chrono::duration<double>(config.startup_timeout_seconds));
 }

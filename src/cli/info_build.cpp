@@ -13,14 +13,30 @@ namespace trireme {
 
 namespace {
 
-void print_build() {
+void print_gpus(Accelerator* accelerator) {
+  if (accelerator == nullptr) return print_row("CUDA", "not in this build");
+  const AcceleratorFacts facts = accelerator->facts();
+  print_row("CUDA", fmt::format("runtime {}, driver {}{}", facts.runtime,
+                                facts.driver.empty() ? "none" : facts.driver,
+                                facts.is_emulated ? " (emulated)" : ""));
+  print_row("cuDNN", facts.cudnn);
+  print_row("NCCL", facts.nccl);
+  if (facts.gpus.empty()) print_row("GPU", facts.obstacle);
+  for (const GpuFacts& gpu : facts.gpus)
+    print_row(fmt::format("GPU {}", gpu.index),
+              fmt::format("{}, compute capability {}.{}, {:.1f} GiB, {}", gpu.name, gpu.major, gpu.minor,
+                          static_cast<double>(gpu.memory_bytes) / 0x1p30, gpu.uuid));
+}
+
+void print_build(Accelerator* accelerator) {
   print_row("trireme", program_version());
   for (const auto& [heading, text] : build_facts()) print_row(heading, text);
   const UsableCores cores = read_usable_cores();
   const std::string quota =
       cores.by_quota > 0 ? fmt::format(", {:.1f} by the cgroup's quota", cores.by_quota) : "";
   print_row("cores", fmt::format("{} by affinity{}", cores.by_affinity, quota));
-  print_row("device", make_cpu_device({.threads = cores.threads()})->description());
+  print_gpus(accelerator);
+  print_row("CPU", make_cpu_device({.threads = cores.threads()})->description());
 }
 
 // Rising numbers as ranges: "0-3,6".
@@ -54,7 +70,7 @@ std::string ranks_text(const std::vector<std::string>& hosts_by_rank) {
 
 Status tell_about_build(const Invocation& invocation) {
   if (invocation.launch.launcher.empty()) {
-    print_build();
+    print_build(invocation.accelerator);
     return Status::ok;
   }
   return run_with_world(invocation, [&](World& world) {
@@ -62,7 +78,7 @@ Status tell_about_build(const Invocation& invocation) {
     const auto hosts =
         world.all().allgather_text(world.host(), std::chrono::minutes(1), "the host names of all ranks");
     if (world.rank() != 0) return Status::ok;
-    print_build();
+    print_build(invocation.accelerator);
     print_row("launcher", invocation.launch.launcher);
     print_row("ranks", fmt::format("{}: {}", hosts.size(), ranks_text(hosts)));
     return Status::ok;

@@ -31,7 +31,7 @@ Status run_train_command(const Invocation& invocation) {
     const TrainConfig config = merge_train_config(invocation.arguments, environ);
     check_world_size(world, invocation.launch, config.expect_ranks);
     log::setup(world.rank(), world.size());
-    return run_training(config, world, invocation.launch);
+    return run_training(config, world, invocation.launch, invocation.accelerator);
   };
   return run_with_world(invocation, body, timeout);
 }

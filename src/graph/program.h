@@ -62,6 +62,8 @@ class ProgramPlan {
   ProgramPlan& operator=(ProgramPlan&&) noexcept;
 
   std::size_t arena_bytes() const;
+  /// Of the two input slots' pictures.
+  std::size_t slot_bytes() const;
   std::int64_t batch() const;
   Mode mode() const;
   /// The table that --memory-report prints: per node shape, layout, bytes, offset, lifetime; then totals, and

@@ -172,6 +172,9 @@ ProgramPlan& ProgramPlan::operator=(ProgramPlan&&) noexcept = default;
 std::size_t ProgramPlan::arena_bytes() const {
   return impl_->arena_bytes;
 }
+std::size_t ProgramPlan::slot_bytes() const {
+  return 2 * impl_->slot_image_bytes();
+}
 std::int64_t ProgramPlan::batch() const {
   return impl_->batch;
 }

@@ -32,6 +32,9 @@ void visit_header(State& c, const Visitor& visit) {
   visit("best_top1", c.best_top1);
   visit("top1", c.top1);
   visit("tuning", c.tuning);
+  visit("loss_scale", c.loss_scale);
+  visit("loss_scale_good_steps", c.loss_scale_good_steps);
+  visit("skipped_steps", c.skipped_steps);
   visit("residual_ranks", c.residual_ranks);
 }
 

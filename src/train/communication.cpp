@@ -23,6 +23,14 @@ Watchdog::Wait making_of_communicators(const Group& group, const WaitLimit& limi
 
 }  // namespace
 
+GpuAccess::GpuAccess(const Compute& compute, Device& device) {
+  if (compute.kind != DeviceKind::cuda) return;
+  gpu_.emplace();
+  gpu_->device = &device;
+  gpu_->nccl = compute.accelerator->nccl(gpu_->nccl_obstacle);
+  gpu_->shares_gpu = compute.shares_gpu;
+}
+
 Communication::Communication(CommunicatorOptions options, const Group& group, const WaitLimit& limit,
                              const CoreBinding& cores, bool sums_in_passes,
                              const std::optional<RunTuning>& resumed) {

@@ -10,10 +10,22 @@
 #include "src/comm/comm_thread.h"
 #include "src/comm/communicator.h"
 #include "src/comm/world.h"
+#include "src/train/compute.h"
 #include "src/train/core_binding.h"
 #include "src/train/run_tuning.h"
 
 namespace trireme {
+
+/// How communicators get at the GPU of a rank, and at NCCL. Must outlive them.
+class GpuAccess {
+ public:
+  GpuAccess(const Compute& compute, Device& device);
+  /// Null on the CPU.
+  const GpuCommunication* get() const { return gpu_ ? &*gpu_ : nullptr; }
+
+ private:
+  std::optional<GpuCommunication> gpu_;
+};
 
 /// The communicators of a run and the thread that drives them. From its construction on only that thread
 /// calls MPI. Gradients and the small records have a communicator each, so that neither waits for the other's

@@ -6,6 +6,7 @@
 #include "src/comm/communicator.h"
 #include "src/core/parse.h"
 #include "src/exchange/narrow_wire.h"
+#include "src/train/device_names.h"
 
 namespace trireme {
 
@@ -152,9 +153,30 @@ Rows output_settings() {
   };
 }
 
+Rows device_settings() {
+  return {
+      setting("device", &C::device, Text{"auto|cpu|cuda[:N]", check_device_name}, "auto",
+              "what computes; auto: a GPU where there is one; cuda: the GPU of the rank's number on its node")
+          .per_rank(),
+      setting("precision", &C::precision, precision_choice(), "auto",
+              "of activations and products on GPUs; weights stay fp32; auto: bf16 where the GPU has it, else "
+              "fp32; fp16 scales the loss"),
+      setting(
+          "loss-scale", &C::loss_scale, Number{1, 16777216}, "65536",
+          "what fp16 multiplies the loss by at first; it falls where a gradient overflows and rises after "
+          "2000 steps without"),
+      setting("engine", &C::engine, engine_choice(), "native",
+              "what computes convolutions on GPUs: our kernels, cuDNN, or by layer whichever is faster"),
+      setting("cuda-graph", &C::cuda_graph, Switch{}, "false",
+              "record the work between two buckets of gradients once and start it as a whole from then on"),
+      setting("ranks-per-gpu", &C::ranks_per_gpu, Integer{1, 64}, "1",
+              "ranks that may share a GPU, with its memory divided among them; their gradients go over host "
+              "memory"),
+  };
+}
+
 Rows machine_settings() {
   return {
-      setting("device", &C::device, Choice{{"auto", "cpu"}}, "auto", "what computes").per_rank(),
       setting("comm", &C::comm, comm_choice(), "auto",
               "what sums gradients over the ranks: " + list_of(comm_choice())),
       setting(
@@ -196,6 +218,7 @@ Rows make_table() {
   add_group(table, "Length and batch", length_settings());
   add_group(table, "Optimisation", optimizer_settings());
   add_group(table, "Evaluation and output", output_settings());
+  add_group(table, "Device", device_settings());
   add_group(table, "Machine", machine_settings());
   return table;
 }

@@ -45,7 +45,13 @@ struct TrainConfig {
   std::string log_json;
   bool memory_report = false;
   // machine
-  std::string device, comm;
+  std::string device;     ///< "auto", "cpu", "cuda" or "cuda:N"
+  std::string precision;  ///< "auto" or a name of precision_names()
+  std::string engine;     ///< a name of engine_names()
+  double loss_scale = 0;  ///< that fp16 begins with
+  bool cuda_graph = false;
+  int ranks_per_gpu = 1;
+  std::string comm;
   std::string tuning;  ///< "measure" or a run's tuning.json
   std::string wire;    ///< what gradients travel as: a name of wire_names()
   int threads = 0;     ///< 0: by the rule of cores.h

@@ -2,8 +2,11 @@
 // Evaluation of a checkpoint: network, normalisation, picture size, crop rule and class names all come from
 // it.
 #include "models/models.h"
+#include "src/core/log.h"
+#include "src/train/batch_pixels.h"
 #include "src/train/checkpoint_header.h"
 #include "src/train/communication.h"
+#include "src/train/compute.h"
 #include "src/train/evaluator.h"
 #include "src/train/model_state.h"
 #include "src/train/programs.h"
@@ -85,7 +88,8 @@ void print_result(const EvalConfig& config, const Checkpoint& checkpoint, const 
 
 }  // namespace
 
-Status run_evaluation(const EvalConfig& config, World& world, const LaunchFacts& launch) {
+Status run_evaluation(const EvalConfig& config, World& world, const LaunchFacts& launch,
+                      Accelerator* accelerator) {
   const WaitLimit startup = startup_limit(config), limit(Timeout(config.timeout_seconds));
   const Timeout timeout = startup.timeout;
   const CoreBinding cores(world, launch, config.threads, timeout);
@@ -98,25 +102,36 @@ Status run_evaluation(const EvalConfig& config, World& world, const LaunchFacts&
   const int image_size = config.image_size > 0 ? config.image_size : static_cast<int>(checkpoint.image_size);
   const Graph graph = network_of(checkpoint, image_size);
   const FlatLayout layout(graph);
-  const auto device = make_device(config.device, cores.plan());
-  const auto stream = device->make_stream();
-  Communication communication({config.comm}, world.all(), startup, cores);
-  Programs programs(graph, layout, *device, *device, {{}, config.eval_batch, kSeed});
+  const Compute compute = choose_compute(compute_settings(config), world, accelerator, timeout);
+  if (world.rank() == 0 && !compute.note.empty()) log::info("{}", compute.note);
+  const auto device = make_device(compute, cores.plan());
+  const TransformOptions transform = transform_of(checkpoint, image_size);
+  const BatchPixels pixels = choose_batch_pixels(*device, data->info(), transform);
+  CommunicatorOptions options{config.comm};
+  const GpuAccess gpu(compute, *device);
+  options.gpu = gpu.get();
+  Communication communication(options, world.all(), startup, cores);
+  Programs::Options wanted;
+  wanted.eval_rows = config.eval_batch;
+  wanted.eval_input = pixels.input;
+  Programs programs(graph, layout, *device, *device, wanted);
+  Stream& stream = device->compute_stream();
   if (world.rank() == 0)
-    upload_parameters(checkpoint, graph, layout, path, *device, *stream, programs.parameters());
+    upload_parameters(checkpoint, graph, layout, path, *device, stream, programs.parameters());
   Communicator& communicator = *communication.gradients;
   const Tensor parameters = row_of(programs.parameters(), static_cast<std::int64_t>(layout.elements));
-  communicator.wait(communicator.broadcast(parameters, 0, *stream, "rank 0's parameters"), *stream);
+  communicator.wait(communicator.broadcast(parameters, 0, stream, "rank 0's parameters"), stream);
 
   std::optional<CoreBinding::HelperScope> on_helper_cores(cores);
-  Evaluator evaluator(*data, transform_of(checkpoint, image_size),
-                      {config.eval_batch, world.rank(), world.size(),
-                       choose_loader_threads(config.loader_threads, cores.plan()), data_limit(limit)},
-                      *device);
+  Evaluator evaluator(
+      *data, transform,
+      {config.eval_batch, world.rank(), world.size(),
+       choose_loader_threads(config.loader_threads, cores.plan()), data_limit(limit), pixels.format},
+      *device);
   on_helper_cores.reset();
   communication.thread->set_limit(limit);
   communication.thread->activity().set(Doing::evaluating);
-  const EvalResult result = evaluator.run(programs.eval(), *stream, *communication.scalars);
+  const EvalResult result = evaluator.run(programs.eval(), stream, *communication.scalars);
   if (world.rank() == 0) print_result(config, checkpoint, path, result);
   return Status::ok;
 }

@@ -13,25 +13,28 @@ namespace {
 
 constexpr std::uint64_t kNoSeed = 0;  // a sequential order and a transform without randomness use none
 
+}  // namespace
+
 TransformOptions for_evaluation(TransformOptions options) {
   options.training = false;
   return options;
 }
 
-}  // namespace
-
 HostBatch host_batch(const Batch& batch) {
   return {batch.images, batch.labels, batch.sample_ids, batch.valid};
 }
 
-Evaluator::Evaluator(const Dataset& dataset, TransformOptions transform, const Options& options,
+Evaluator::Evaluator(const Dataset& dataset, const TransformOptions& transform, const Options& options,
                      Device& device)
     : options_(options),
       share_(share_of({0, dataset.info().num_samples}, options.rank, options.ranks)),
       sampler_(dataset.info().num_samples, kNoSeed, {SampleOrder::Kind::sequential, 0}),
-      loader_(dataset, sampler_, Transform(for_evaluation(std::move(transform))),
-              LoaderOptions{.threads = options.loader_threads, .rows = options.batch, .limit = options.limit},
-              memory_),
+      loader_(dataset, sampler_, Transform(for_evaluation(transform)),
+              LoaderOptions{.threads = options.loader_threads,
+                            .rows = options.batch,
+                            .limit = options.limit,
+                            .pixels = options.pixels},
+              device.host_memory()),
       loaded_(device.make_event()) {}
 
 EvalResult Evaluator::run(Program& program, Stream& stream, Communicator& communicator,
@@ -60,7 +63,7 @@ EvalResult Evaluator::run(Program& program, Stream& stream, Communicator& commun
                                    record.top5,
                                    finite ? 0 : 1,
                                    broken_off ? 1 : 0};
-  sum_record(communicator, stream, {}, sums, "the evaluation's counts");
+  sum_record(communicator, host_stream_, {}, sums, "the evaluation's counts");
   const EvalResult result{sums[0], sums[1], sums[2], sums[3], sums[4], sums[5]};
   TRIREME_ASSERT(result.incomplete > 0 || result.total == sampler_.num_samples(),
                  "every sample is counted once");

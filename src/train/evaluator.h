@@ -11,6 +11,7 @@
 #include "data/transform.h"
 #include "src/comm/communicator.h"
 #include "src/core/buffer.h"
+#include "src/device/inline_stream.h"
 #include "src/graph/program.h"
 #include "src/train/eval_result.h"
 
@@ -18,6 +19,9 @@ namespace trireme {
 
 /// A loaded batch as a program takes it.
 HostBatch host_batch(const Batch& batch);
+
+/// The same without randomness.
+TransformOptions for_evaluation(TransformOptions options);
 
 /// Evaluates a dataset over all ranks: each rank takes a contiguous share, in padded batches of one size, so
 /// that every sample is counted exactly once and is computed in the same way at any number of ranks.
@@ -28,12 +32,15 @@ class Evaluator {
     int rank = 0, ranks = 1;
     int loader_threads = 1;
     DataLimit limit = {};
+    PixelFormat pixels = PixelFormat::normalised;
   };
   /// All references must outlive it.
-  Evaluator(const Dataset& dataset, TransformOptions transform, const Options& options, Device& device);
+  Evaluator(const Dataset& dataset, const TransformOptions& transform, const Options& options,
+            Device& device);
 
-  /// Collective. `program` is an evaluation program of `batch` rows. A rank whose `stop_is_pending` says so
-  /// between two batches leaves out the rest of its share: the result, on every rank, is then incomplete.
+  /// Collective. Batches are copied on `stream`. `program` is an evaluation program of `batch` rows. A rank
+  /// whose `stop_is_pending` says so between two batches leaves out the rest of its share: the result, on
+  /// every rank, is then incomplete.
   EvalResult run(
       Program& program, Stream& stream, Communicator& communicator,
       const std::function<bool()>& stop_is_pending = [] { return false; });
@@ -42,9 +49,9 @@ class Evaluator {
   Options options_;
   SampleRange share_;
   Sampler sampler_;
-  HostMemory memory_;
   Loader loader_;
   std::unique_ptr<Event> loaded_;
+  InlineStream host_stream_;  ///< of the counts
 };
 
 }  // namespace trireme

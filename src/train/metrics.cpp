@@ -51,17 +51,24 @@ void Metrics::epoch(const EpochReport& r) {
   const std::string hidden = std::isfinite(r.comm_hidden_share)
                                  ? fmt::format(" comm_hidden={:.0f}%", 100 * r.comm_hidden_share)
                                  : "";
-  say(fmt::format("epoch {} train_loss={:.4f} {} data_wait={:.1f}% comm_wait={:.1f}%{} ({})", r.epoch,
+  const std::string skipped =
+      r.skipped_steps ? fmt::format(" skipped_steps={} loss_scale={:g}", *r.skipped_steps, r.loss_scale) : "";
+  say(fmt::format("epoch {} train_loss={:.4f} {} data_wait={:.1f}% comm_wait={:.1f}%{}{} ({})", r.epoch,
                   r.train_loss, rate_text(r.images_per_second), 100 * r.data_wait_share,
-                  100 * r.comm_wait_share, hidden, duration_for_people(r.seconds)));
-  log("epoch", {{"epoch", r.epoch},
-                {"step", r.step},
-                {"train_loss", r.train_loss},
-                {"images_per_second", r.images_per_second},
-                {"data_wait_share", r.data_wait_share},
-                {"comm_wait_share", r.comm_wait_share},
-                {"comm_hidden_share", r.comm_hidden_share},
-                {"seconds", r.seconds}});
+                  100 * r.comm_wait_share, hidden, skipped, duration_for_people(r.seconds)));
+  Json members{{"epoch", r.epoch},
+               {"step", r.step},
+               {"train_loss", r.train_loss},
+               {"images_per_second", r.images_per_second},
+               {"data_wait_share", r.data_wait_share},
+               {"comm_wait_share", r.comm_wait_share},
+               {"comm_hidden_share", r.comm_hidden_share},
+               {"seconds", r.seconds}};
+  if (r.skipped_steps) {
+    members["skipped_steps"] = *r.skipped_steps;
+    members["loss_scale"] = r.loss_scale;
+  }
+  log("epoch", std::move(members));
 }
 
 void Metrics::eval(std::int64_t epoch, std::int64_t step, const EvalResult& result) {

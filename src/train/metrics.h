@@ -27,6 +27,8 @@ struct EpochReport {
   double train_loss = 0, seconds = 0, images_per_second = 0;
   double data_wait_share = 0, comm_wait_share = 0;  ///< of the seconds
   double comm_hidden_share = 0;                     ///< Rates::comm_hidden_share; NaN without communication
+  std::optional<std::int64_t> skipped_steps = {};   ///< of the epoch, where the loss is scaled
+  double loss_scale = 1;                            ///< at its end
 };
 
 /// Tells people and machines how a run goes: lines on the console and objects in log.jsonl. Rank 0 has one;

@@ -23,8 +23,11 @@ class Programs {
     std::int64_t eval_rows = 0;            ///< 0: no evaluation
     std::uint64_t seed = 0;                ///< keys dropout
     GroupSum* group = nullptr;             ///< see Program
+    InputFormat train_input = {}, eval_input = {};
+    ProgramRecording recording = {};  ///< of training; evaluation records where training does
   };
-  /// Gradients come from `gradient_memory`, all else from the device.
+  /// Gradients come from `gradient_memory`, all else from the device. Error (78) where the device's memory is
+  /// too small, with the batch that would fit.
   Programs(const Graph& graph, const FlatLayout& layout, Device& device, BufferSource& gradient_memory,
            const Options& options);
 
@@ -32,6 +35,8 @@ class Programs {
   Program& eval();
   float* parameters() const { return static_cast<float*>(parameters_->data()); }
   float* gradients() const { return static_cast<float*>(gradients_->data()); }
+  /// Why passes are not recorded although that was wanted, or nothing.
+  std::string recording_obstacle() const;
   /// The plans in full and what the rank allocates in all.
   const std::string& memory_report() const { return memory_report_; }
 

@@ -54,21 +54,22 @@ std::optional<RunTuning> share_tuning(const TrainConfig& config, const World& wo
   return parse_run_tuning(world.all().broadcast_text(text, 0, timeout, "rank 0 to read --tuning"));
 }
 
-StartFacts start_facts(const TrainConfig& config, const RunSetup& setup) {
+StartFacts start_facts(const TrainConfig& config, const RunSetup& setup, const Compute& compute) {
   const std::uint64_t position =
       setup.resumed ? static_cast<std::uint64_t>(setup.resumed->state.position.step) : 0;
   return {{kSettingsFact, config_hash(config)},
           {"the training data", setup.train->info().fingerprint},
           {"the validation data", setup.validation ? setup.validation->info().fingerprint : 0},
           {"the network", xxh3(setup.graph.text())},
+          {"the kind of device", xxh3(compute.kind_text())},
           {"the bucket plan", BucketPlan(setup.graph, FlatLayout(setup.graph), bucket_bytes(config)).hash()},
           {"the resumed step", position}};
 }
 
 void check_against_other_ranks(const TrainConfig& config, const World& world, RunSetup& setup,
-                               Timeout timeout) {
+                               const Compute& compute, Timeout timeout) {
   const std::vector<std::string> texts =
-      world.all().allgather_text(start_facts_text(world.host(), start_facts(config, setup)), timeout,
+      world.all().allgather_text(start_facts_text(world.host(), start_facts(config, setup, compute)), timeout,
                                  "all ranks to have opened their data");
   // The long texts are gathered only when it is known, on all ranks alike, that something in them differs.
   if (const auto difference = first_difference(texts); difference && difference->name == kSettingsFact)
@@ -84,7 +85,7 @@ std::size_t bucket_bytes(const TrainConfig& config) {
   return static_cast<std::size_t>(std::llround(config.bucket_mb * (1 << 20)));
 }
 
-RunSetup set_up_run(const TrainConfig& config, const World& world) {
+RunSetup set_up_run(const TrainConfig& config, const World& world, const Compute& compute) {
   const Timeout timeout = startup_limit(config).timeout;
   const Timeout opening = opening_timeout(config);
   RunSetup setup;
@@ -113,7 +114,7 @@ RunSetup set_up_run(const TrainConfig& config, const World& world) {
     setup.settings_changed = settings_changed_since(setup.resumed->state.config_text, config);
     setup.residuals_on_resume = residuals_on_resume(setup.resumed->state, config, world.size());
   }
-  check_against_other_ranks(config, world, setup, opening);
+  check_against_other_ranks(config, world, setup, compute, opening);
   return setup;
 }
 

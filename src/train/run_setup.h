@@ -9,6 +9,7 @@
 #include "src/exchange/bucket_plan.h"
 #include "src/graph/flat_layout.h"
 #include "src/train/batch_plan.h"
+#include "src/train/compute.h"
 #include "src/train/resume.h"
 #include "src/train/run_tuning.h"
 #include "src/train/start_up.h"
@@ -33,8 +34,8 @@ struct RunSetup {
   std::vector<std::string> hosts;           ///< by rank
 };
 
-/// Collective.
-RunSetup set_up_run(const TrainConfig& config, const World& world);
+/// Collective. `compute` must be the same kind on all ranks.
+RunSetup set_up_run(const TrainConfig& config, const World& world, const Compute& compute = {});
 
 std::size_t bucket_bytes(const TrainConfig& config);
 

@@ -8,7 +8,6 @@
 #include "src/core/error.h"
 #include "src/core/hash.h"
 #include "src/core/parse.h"
-#include "src/device/cpu/cpu_device.h"
 
 namespace trireme {
 
@@ -116,14 +115,6 @@ LearningRateSchedule make_schedule(const TrainConfig& config, std::int64_t steps
   schedule.gamma = config.gamma;
   for (const double epoch : config.milestones) schedule.milestones.push_back(steps(epoch));
   return schedule;
-}
-
-std::unique_ptr<Device> make_device(const std::string& name, const CorePlan& cores) {
-  if (name != "auto" && name != "cpu")
-    throw make_error(Status::configuration, "this program has no device '{}'", name)
-        .at("--device")
-        .hint("use cpu");
-  return make_cpu_device({cores.threads});
 }
 
 int choose_loader_threads(int wanted, const CorePlan& cores) {

@@ -15,7 +15,6 @@
 #include "data/sampler.h"
 #include "data/transform.h"
 #include "src/comm/world.h"
-#include "src/device/device.h"
 #include "src/graph/graph.h"
 #include "src/optim/schedule.h"
 #include "src/train/batch_plan.h"
@@ -50,9 +49,6 @@ Graph build_network(const TrainConfig& config, const DatasetInfo& info, int imag
 void check_batch_statistics(const Graph& graph, const BatchPlan& batches);
 
 LearningRateSchedule make_schedule(const TrainConfig& config, std::int64_t steps_per_epoch);
-
-/// Makes the device that --device names.
-std::unique_ptr<Device> make_device(const std::string& name, const CorePlan& cores);
 
 /// Loader threads: `wanted`, or with 0 one for each core that is free for helpers, at most eight.
 int choose_loader_threads(int wanted, const CorePlan& cores);

@@ -6,6 +6,7 @@
 #include "src/train/trainer.h"
 
 #include <cmath>
+#include <utility>
 
 #include "src/exchange/allreduce_exchange.h"
 #include "src/exchange/narrow_wire.h"
@@ -20,8 +21,9 @@ bool is_narrow(const TrainConfig& config) {
 }
 
 CommunicatorOptions communicator_options(const TrainConfig& config, const RunSetup& setup,
-                                         const FlatLayout& layout) {
+                                         const FlatLayout& layout, const GpuAccess& gpu) {
   CommunicatorOptions options{config.comm};
+  options.gpu = gpu.get();
   if (setup.tuning) options.tuning = setup.tuning->messages;
   options.wire = wire_type(config.wire);
   // What ranks may read from each other: the gradients, or what a narrow wire makes of them.
@@ -38,8 +40,24 @@ std::unique_ptr<CommunicatorSum> make_group_sum(const Communication& communicati
   return std::make_unique<CommunicatorSum>(*communication.passes, stream);
 }
 
-Programs::Options program_options(const TrainConfig& config, const RunSetup& setup, GroupSum* group) {
-  return {setup.batches.distinct_rows(), setup.validation ? config.eval_batch : 0, config.seed, group};
+/// Parameters after whose gradient a bucket is complete.
+std::vector<ParamId> ends_of_buckets(const FlatLayout& layout, const BucketPlan& plan) {
+  std::vector<ParamId> ends;
+  for (const BucketPlan::Bucket& bucket : plan.buckets)
+    ends.push_back(layout.entries[bucket.last_entry].parameter);
+  return ends;
+}
+
+BucketPlan bucket_plan(const TrainConfig& config, const RunSetup& setup, const FlatLayout& layout) {
+  return {setup.graph, layout, bucket_bytes(config)};
+}
+
+/// Null on an fp32 wire.
+std::unique_ptr<WirePacker> make_wire_packer(const Compute& compute, const TrainConfig& config,
+                                             Device& device) {
+  if (!is_narrow(config)) return nullptr;
+  if (compute.kind == DeviceKind::cpu) return make_host_wire_packer(wire_type(config.wire));
+  return compute.accelerator->make_wire_packer(wire_type(config.wire), device);
 }
 
 std::optional<RunTuning> resumed_tuning(const RunSetup& setup) {
@@ -56,8 +74,10 @@ OptimizerOptions optimizer_options(const TrainConfig& config) {
   return options;
 }
 
-LoaderOptions loader_options(const TrainConfig& config, const CoreBinding& cores, const RunSetup& setup) {
+LoaderOptions loader_options(const TrainConfig& config, const CoreBinding& cores, const RunSetup& setup,
+                             const BatchPixels& pixels) {
   LoaderOptions options;
+  options.pixels = pixels.format;
   options.threads = choose_loader_threads(config.loader_threads, cores.plan());
   options.rows = setup.batches.distinct_rows().front();
   options.limit = data_limit(step_limit(config));
@@ -66,28 +86,33 @@ LoaderOptions loader_options(const TrainConfig& config, const CoreBinding& cores
 
 }  // namespace
 
-Trainer::Trainer(const TrainConfig& config, const World& world, const CoreBinding& cores, RunSetup& setup,
-                 const StopRequest& stop_request)
+Trainer::Trainer(const TrainConfig& config, const World& world, const CoreBinding& cores,
+                 const Compute& compute, RunSetup& setup, const StopRequest& stop_request)
     : config_(config),
       world_(world),
       cores_(cores),
+      compute_(compute),
       setup_(setup),
       stop_request_(stop_request),
-      device_(make_device(config.device, cores.plan())),
-      stream_(device_->make_stream()),
+      device_(make_device(compute, cores.plan())),
+      stream_(device_->compute_stream()),
       copy_stream_(device_->make_stream()),
       copied_(device_->make_event()),
+      train_pixels_(choose_batch_pixels(*device_, setup.train->info(), setup.transform)),
+      eval_pixels_(choose_batch_pixels(*device_, (setup.validation ? setup.validation : setup.train)->info(),
+                                       for_evaluation(setup.transform))),
       layout_(setup.graph),
-      communication_(communicator_options(config, setup, layout_), world.all(), startup_limit(config), cores,
-                     config.sync_bn, resumed_tuning(setup)),
-      group_sum_(make_group_sum(communication_, *stream_)),
+      gpu_access_(compute, *device_),
+      communication_(communicator_options(config, setup, layout_, gpu_access_), world.all(),
+                     startup_limit(config), cores, config.sync_bn, resumed_tuning(setup)),
+      group_sum_(make_group_sum(communication_, host_stream_)),
       programs_(setup.graph, layout_, *device_, gradient_memory(config, *communication_.gradients, *device_),
-                program_options(config, setup, group_sum_.get())),
-      optimizer_(make_sgd(setup.graph, layout_, optimizer_options(config), *device_)),
+                program_options()),
+      wire_packer_(make_wire_packer(compute, config, *device_)),
+      optimizer_(make_sgd(compute, setup.graph, layout_, optimizer_options(config), *device_)),
       exchange_(std::make_unique<AllReduceExchange>(
-          setup.graph, layout_, BucketPlan(setup.graph, layout_, bucket_bytes(config)),
-          *communication_.gradients, *optimizer_, programs_.parameters(), programs_.gradients(), *stream_,
-          AllReduceExchangeOptions{config.clip_norm, config.nan_guard, wire_type(config.wire)})),
+          setup.graph, layout_, bucket_plan(config, setup, layout_), *communication_.gradients, *optimizer_,
+          programs_.parameters(), programs_.gradients(), stream_, exchange_options())),
       scalars_(*communication_.scalars),
       sampler_(setup.train->info().num_samples, config.seed, setup.order),
       eval_cadence_(config.eval_every, setup.batches.steps_per_epoch()),
@@ -100,14 +125,37 @@ Trainer::Trainer(const TrainConfig& config, const World& world, const CoreBindin
   restore_or_draw_parameters();
 }
 
+AllReduceExchangeOptions Trainer::exchange_options() {
+  AllReduceExchangeOptions options{config_.clip_norm, config_.nan_guard, wire_type(config_.wire)};
+  if (wire_packer_) options.wire_memory = WireMemory{wire_packer_.get(), device_.get()};
+  options.skips_overflows = optimizer_->loss_scale().has_value();
+  return options;
+}
+
+Programs::Options Trainer::program_options() {
+  Programs::Options options;
+  options.train_rows = setup_.batches.distinct_rows();
+  options.eval_rows = setup_.validation ? config_.eval_batch : 0;
+  options.seed = config_.seed;
+  options.group = group_sum_.get();
+  options.train_input = train_pixels_.input;
+  options.eval_input = eval_pixels_.input;
+  options.recording = {config_.cuda_graph, ends_of_buckets(layout_, bucket_plan(config_, setup_, layout_))};
+  return options;
+}
+
 void Trainer::make_loaders() {
   const CoreBinding::HelperScope on_helper_cores(cores_);
-  const LoaderOptions loading = loader_options(config_, cores_, setup_);
-  loader_ =
-      std::make_unique<Loader>(*setup_.train, sampler_, Transform(setup_.transform), loading, host_memory_);
+  const LoaderOptions loading = loader_options(config_, cores_, setup_, train_pixels_);
+  loader_ = std::make_unique<Loader>(*setup_.train, sampler_, Transform(setup_.transform), loading,
+                                     device_->host_memory());
   if (!setup_.validation) return;
-  const Evaluator::Options evaluation{config_.eval_batch, world_.rank(), world_.size(), loading.threads,
-                                      data_limit(evaluation_limit(config_))};
+  const Evaluator::Options evaluation{config_.eval_batch,
+                                      world_.rank(),
+                                      world_.size(),
+                                      loading.threads,
+                                      data_limit(evaluation_limit(config_)),
+                                      eval_pixels_.format};
   evaluator_ = std::make_unique<Evaluator>(*setup_.validation, setup_.transform, evaluation, *device_);
 }
 
@@ -140,6 +188,7 @@ Status Trainer::train() {
       const StepTotals totals = train_step();
       account(totals, clock.seconds());
       report_step(totals);
+      report_recording();
       if (position_.step_in_epoch == setup_.batches.steps_per_epoch()) finish_epoch();
       act_between_steps(totals);
     }
@@ -173,14 +222,14 @@ StepTotals Trainer::train_step() {
   record_ = {};
   for (std::int64_t part = 0; part < config_.accumulate; ++part) compute_gradients(part);
   activity().set(Doing::waiting_for_gradients);
-  scalars_.submit(record_, flags(), *stream_);
+  scalars_.submit(record_, flags(), host_stream_);
   bool gradient_is_finite = true;
   try {
     exchange_->finish_step(setup_.schedule.learning_rate(position_.step));
   } catch (const NonFiniteGradient&) {
     gradient_is_finite = false;
   }
-  const StepTotals totals = scalars_.wait(*stream_);
+  const StepTotals totals = scalars_.wait(host_stream_);
   if (config_.nan_guard && (!gradient_is_finite || totals.non_finite > 0)) fail_not_finite(totals);
   return totals;
 }
@@ -234,10 +283,19 @@ void Trainer::account(const StepTotals& totals, double seconds) {
 void Trainer::finish_epoch() {
   const Rates epoch_rates = rates() - at_epoch_start_;
   at_epoch_start_ = rates();
-  metrics_->epoch({position_.epoch + 1, position_.step,
-                   position_.epoch_loss_sum / static_cast<double>(position_.epoch_samples),
-                   epoch_rates.seconds, epoch_rates.images_per_second(), epoch_rates.data_wait_share(),
-                   epoch_rates.comm_wait_share(), epoch_rates.comm_hidden_share(exchange_alone_)});
+  EpochReport report{position_.epoch + 1,
+                     position_.step,
+                     position_.epoch_loss_sum / static_cast<double>(position_.epoch_samples),
+                     epoch_rates.seconds,
+                     epoch_rates.images_per_second(),
+                     epoch_rates.data_wait_share(),
+                     epoch_rates.comm_wait_share(),
+                     epoch_rates.comm_hidden_share(exchange_alone_)};
+  if (const std::optional<LossScale> scale = optimizer_->loss_scale()) {
+    report.skipped_steps = scale->skipped - std::exchange(skipped_at_epoch_start_, scale->skipped);
+    report.loss_scale = static_cast<double>(scale->scale);
+  }
+  metrics_->epoch(report);
   constexpr double kMuchWaiting = 0.2;
   if (epoch_rates.data_wait_share() > kMuchWaiting)
     metrics_->warning(

@@ -10,8 +10,10 @@
 #include "data/loader.h"
 #include "src/comm/communicator_sum.h"
 #include "src/comm/world.h"
-#include "src/exchange/gradient_exchange.h"
+#include "src/device/inline_stream.h"
+#include "src/exchange/allreduce_exchange.h"
 #include "src/optim/optimizer.h"
+#include "src/train/batch_pixels.h"
 #include "src/train/cadence.h"
 #include "src/train/communication.h"
 #include "src/train/core_binding.h"
@@ -30,8 +32,8 @@ namespace trireme {
 class Trainer {
  public:
   /// All references must outlive it. `setup.resumed` is used up.
-  Trainer(const TrainConfig& config, const World& world, const CoreBinding& cores, RunSetup& setup,
-          const StopRequest& stop_request);
+  Trainer(const TrainConfig& config, const World& world, const CoreBinding& cores, const Compute& compute,
+          RunSetup& setup, const StopRequest& stop_request);
   ~Trainer();
 
   /// Trains to the end, or until all ranks have agreed to stop and the state is saved. The run folder must be
@@ -43,6 +45,8 @@ class Trainer {
   // trainer.cpp: the loop
   Status train();
   Activity& activity() { return communication_.thread->activity(); }
+  Programs::Options program_options();
+  AllReduceExchangeOptions exchange_options();
   void make_loaders();
   void start_epoch();
   StepTotals train_step();
@@ -54,7 +58,9 @@ class Trainer {
   StepFlags flags() const;
   // trainer_reports.cpp: what the log is told
   void report_start();
+  std::vector<std::string> devices() const;
   void report_exchange();
+  void report_recording();
   void report_step(const StepTotals& totals);
   void report_end(Status status);
   void report_failure(Status status) noexcept;
@@ -72,25 +78,31 @@ class Trainer {
   void restore_residuals();
   void fill_residual(const std::string& path, std::int64_t saved_rank, float* values);
   float* gather_residual(int rank);
+  void add_to(float* values, float* more);
 
   const TrainConfig& config_;
   const World& world_;
   const CoreBinding& cores_;
+  const Compute& compute_;
   RunSetup& setup_;
   const StopRequest& stop_request_;
   Metrics* metrics_ = nullptr;
 
   std::unique_ptr<Device> device_;
-  std::unique_ptr<Stream> stream_, copy_stream_;
+  Stream& stream_;            ///< the device's, of all that is computed
+  InlineStream host_stream_;  ///< of collectives over host memory
+  std::unique_ptr<Stream> copy_stream_;
   std::unique_ptr<Event> copied_;
+  BatchPixels train_pixels_, eval_pixels_;
   FlatLayout layout_;
+  GpuAccess gpu_access_;
   Communication communication_;
   std::unique_ptr<CommunicatorSum> group_sum_;  ///< null without --sync-bn and on one rank
   Programs programs_;
+  std::unique_ptr<WirePacker> wire_packer_;  ///< null on an fp32 wire
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<GradientExchange> exchange_;
   StepScalars scalars_;
-  HostMemory host_memory_;
   Sampler sampler_;
   std::unique_ptr<Loader> loader_;
   std::unique_ptr<Evaluator> evaluator_;  ///< null without --val
@@ -107,6 +119,8 @@ class Trainer {
   std::int64_t saved_step_ = -1;
   std::string saved_path_;
   bool stopping_ = false, target_reached_ = false;
+  bool told_recording_ = false;
+  std::int64_t skipped_at_epoch_start_ = 0;
 
   double train_seconds_ = 0;
   double exchange_alone_ = 0;  ///< seconds of one exchange while nothing else runs; 0: one rank

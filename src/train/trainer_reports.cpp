@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a run tells people and its log.
+#include <fmt/ranges.h>
+
 #include <cmath>
 #include <filesystem>
 
 #include "src/io/atomic_file.h"
+#include "src/train/device_names.h"
 #include "src/train/trainer.h"
 
 namespace trireme {
@@ -27,11 +30,25 @@ std::string changed_settings(const TrainConfig& config) {
   return text;
 }
 
+Json accelerator_json(const AcceleratorFacts& facts) {
+  if (facts.gpus.empty()) return nullptr;
+  return {{"driver", facts.driver},
+          {"runtime", facts.runtime},
+          {"cudnn", facts.cudnn},
+          {"nccl", facts.nccl},
+          {"emulated", facts.is_emulated}};
+}
+
 }  // namespace
+
+std::vector<std::string> Trainer::devices() const {
+  return compute_.gpus.empty() ? std::vector{device_->description()} : compute_.gpus;
+}
 
 void Trainer::report_start() {
   const DatasetInfo& info = setup_.train->info();
   const BatchPlan& batches = setup_.batches;
+  metrics_->say(fmt::format("device: {}", fmt::join(devices(), ", ")));
   metrics_->say(fmt::format("settings:{} (all: config.ini)", changed_settings(config_)));
   metrics_->say(fmt::format("{}: {} parameters, {} classes, {}x{}x{}", config_.model,
                             setup_.graph.num_trainable(), info.num_classes(), setup_.image_size,
@@ -62,7 +79,9 @@ void Trainer::report_start() {
   metrics_->start({{"settings", settings},
                    {"ranks", world_.size()},
                    {"hosts", setup_.hosts},
-                   {"devices", {device_->description()}},
+                   {"devices", devices()},
+                   {"precision", precision_name(compute_.cuda.precision)},
+                   {"accelerator", accelerator_json(compute_.facts)},
                    {"comm", communication_.gradients->name()},
                    {"exchange_alone_seconds", exchange_alone_},
                    {"threads", cores_.plan().threads},
@@ -72,6 +91,16 @@ void Trainer::report_start() {
                    {"resumed_step", position_.step}});
 }
 
+/// Once, after the first steps: whether they are recorded.
+void Trainer::report_recording() {
+  if (told_recording_ || !config_.cuda_graph) return;
+  const std::string obstacle = programs_.recording_obstacle();
+  if (obstacle.empty()) return;
+  told_recording_ = true;
+  metrics_->warning(
+      fmt::format("--cuda-graph cannot be used: {}; steps are started kernel by kernel", obstacle));
+}
+
 /// What sums the gradients, and the choices that were measured for it.
 void Trainer::report_exchange() {
   if (world_.size() == 1) return;
@@ -79,9 +108,10 @@ void Trainer::report_exchange() {
   if (!choice.obstacle.empty())
     metrics_->warning(fmt::format("--comm {} cannot be used: {}; the gradients go by {}", config_.comm,
                                   choice.obstacle, choice.kind));
-  metrics_->say(fmt::format("gradients of {:.1f} MiB: {}; one exchange alone takes {:.3g} ms",
-                            static_cast<double>(layout_.bytes()) / 0x1p20,
-                            communication_.gradients->description(), 1e3 * exchange_alone_));
+  const std::string alone =
+      exchange_alone_ > 0 ? fmt::format("; one exchange alone takes {:.3g} ms", 1e3 * exchange_alone_) : "";
+  metrics_->say(fmt::format("gradients of {:.1f} MiB: {}{}", static_cast<double>(layout_.bytes()) / 0x1p20,
+                            communication_.gradients->description(), alone));
   if (world_.rank() == 0)
     write_text_atomically((std::filesystem::path(config_.output) / "tuning.json").string(),
                           run_tuning_text(communication_.tuning) + "\n");

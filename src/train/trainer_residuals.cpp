@@ -16,7 +16,7 @@ float* Trainer::gather_residual(int rank) {
   if (rank == 0) return values;
   Communicator& communicator = *communication_.gradients;
   const std::string what = fmt::format("rank {}'s residual", rank);
-  communicator.wait(communicator.broadcast(row_of(values, std::ssize(own)), rank, *stream_, what), *stream_);
+  communicator.wait(communicator.broadcast(row_of(values, std::ssize(own)), rank, stream_, what), stream_);
   return values;
 }
 
@@ -25,8 +25,21 @@ void Trainer::fill_residual(const std::string& path, std::int64_t saved_rank, fl
   std::vector<float> flat(layout_.elements);
   fill_flat(setup_.graph, layout_, read_residual(path, saved_rank), false, path, flat.data());
   const Tensor host = row_of(flat.data(), std::ssize(flat));
-  device_->copy(row_of(values, host.count()), host, *stream_);
-  stream_->synchronize();
+  device_->copy(row_of(values, host.count()), host, stream_);
+  stream_.synchronize();
+}
+
+/// values += more, both flat and in the device's memory.
+void Trainer::add_to(float* values, float* more) {
+  std::vector<float> sum(layout_.elements), term(layout_.elements);
+  const Tensor host_sum = row_of(sum.data(), std::ssize(sum)),
+               host_term = row_of(term.data(), std::ssize(term));
+  device_->copy(host_sum, row_of(values, host_sum.count()), stream_);
+  device_->copy(host_term, row_of(more, host_term.count()), stream_);
+  stream_.synchronize();
+  std::transform(sum.begin(), sum.end(), term.begin(), sum.begin(), std::plus<>());
+  device_->copy(row_of(values, host_sum.count()), host_sum, stream_);
+  stream_.synchronize();
 }
 
 /// At the number of ranks that saved them each rank gets its own; at another one rank 0 gets the sum, since
@@ -42,11 +55,10 @@ void Trainer::restore_residuals() {
   for (std::int64_t rank = 0; rank < saved_ranks; ++rank) {
     float* const values = !sums && rank == world_.rank() ? own.data() : on_its_way;
     if (world_.rank() == 0) fill_residual(path, rank, values);
-    if (world_.rank() == 0 && sums)
-      std::transform(own.begin(), own.end(), on_its_way, own.begin(), std::plus<>());
+    if (world_.rank() == 0 && sums) add_to(own.data(), on_its_way);
     if (rank == 0 || sums) continue;
     const std::string what = fmt::format("rank {}'s saved residual", rank);
-    communicator.wait(communicator.broadcast(row_of(values, std::ssize(own)), 0, *stream_, what), *stream_);
+    communicator.wait(communicator.broadcast(row_of(values, std::ssize(own)), 0, stream_, what), stream_);
   }
 }
 

@@ -26,7 +26,7 @@ void Trainer::restore_or_draw_parameters() {
   if (world_.rank() == 0) {
     std::vector<float> flat(layout_.elements);
     const Tensor host = row_of(flat.data(), std::ssize(flat));
-    const auto upload = [&](float* values) { device_->copy(row_of(values, host.count()), host, *stream_); };
+    const auto upload = [&](float* values) { device_->copy(row_of(values, host.count()), host, stream_); };
     if (setup_.resumed) {
       const auto& [path, saved] = *setup_.resumed;
       fill_flat(setup_.graph, layout_, saved.parameters, true, path, flat.data());
@@ -44,9 +44,17 @@ void Trainer::restore_or_draw_parameters() {
       initialize_parameters(setup_.graph, layout_, config_.seed, flat.data());
       upload(programs_.parameters());
     }
-    stream_->synchronize();
+    stream_.synchronize();
   }
   if (setup_.resumed) restore_residuals();
+  optimizer_->set_loss_scale({static_cast<float>(config_.loss_scale), 0, 0});
+  if (setup_.resumed && setup_.resumed->state.loss_scale) {
+    const Checkpoint& saved = setup_.resumed->state;
+    optimizer_->set_loss_scale({static_cast<float>(*saved.loss_scale),
+                                static_cast<std::int32_t>(saved.loss_scale_good_steps.value_or(0)),
+                                saved.skipped_steps.value_or(0)});
+    skipped_at_epoch_start_ = saved.skipped_steps.value_or(0);
+  }
   setup_.resumed.reset();
   broadcast_parameters();
 }
@@ -57,17 +65,17 @@ void Trainer::broadcast_parameters() {
   std::vector<float*> buffers{programs_.parameters()};
   for (const OptimizerState& state : optimizer_->state()) buffers.push_back(state.values);
   for (float* values : buffers)
-    communicator.wait(communicator.broadcast(row_of(values, count), 0, *stream_, "rank 0's parameters"),
-                      *stream_);
+    communicator.wait(communicator.broadcast(row_of(values, count), 0, stream_, "rank 0's parameters"),
+                      stream_);
 }
 
 void Trainer::check_parameters_are_equal() {
   exchange_->settle();
   std::vector<float> flat(layout_.elements);
   const Tensor host = row_of(flat.data(), std::ssize(flat));
-  device_->copy(host, row_of(programs_.parameters(), host.count()), *stream_);
-  stream_->synchronize();
-  check_equal_over_ranks(*communication_.scalars, *stream_, xxh3(flat.data(), host.bytes()),
+  device_->copy(host, row_of(programs_.parameters(), host.count()), stream_);
+  stream_.synchronize();
+  check_equal_over_ranks(*communication_.scalars, host_stream_, xxh3(flat.data(), host.bytes()),
                          fmt::format("parameters after step {}", position_.step));
 }
 
@@ -77,7 +85,7 @@ void Trainer::evaluate() {
   const WaitLimitScope limit(*communication_.thread, evaluation_limit(config_));
   const ActivityScope doing(activity(), Doing::evaluating);
   check_parameters_are_equal();
-  const EvalResult result = evaluator_->run(programs_.eval(), *stream_, *communication_.scalars,
+  const EvalResult result = evaluator_->run(programs_.eval(), *copy_stream_, *communication_.scalars,
                                             [this] { return stop_request_.pending(); });
   if (result.incomplete > 0) {
     stopping_ = true;
@@ -100,8 +108,8 @@ void Trainer::evaluate() {
 std::vector<NamedTensor> Trainer::named(const float* values, bool statistics) {
   std::vector<float> flat(layout_.elements);
   const Tensor host = row_of(flat.data(), std::ssize(flat));
-  device_->copy(host, row_of(const_cast<float*>(values), host.count()), *stream_);
-  stream_->synchronize();
+  device_->copy(host, row_of(const_cast<float*>(values), host.count()), stream_);
+  stream_.synchronize();
   return named_tensors(setup_.graph, layout_, flat.data(), statistics);
 }
 
@@ -125,6 +133,11 @@ Checkpoint Trainer::state() {
   state.best_top1 = best_top1_;
   state.top1 = known_top1_;
   state.dataset_fingerprint = info.fingerprint;
+  if (const std::optional<LossScale> scale = optimizer_->loss_scale()) {
+    state.loss_scale = static_cast<double>(scale->scale);
+    state.loss_scale_good_steps = scale->good_steps;
+    state.skipped_steps = scale->skipped;
+  }
   if (world_.size() > 1) state.tuning = run_tuning_text(communication_.tuning);
   return state;
 }
@@ -145,7 +158,7 @@ void Trainer::save() {
   } else if (!exchange_->residual().empty()) {
     for (int rank = 0; rank < world_.size(); ++rank) gather_residual(rank);
   }
-  wait_for_all_ranks(*communication_.scalars, *stream_, "rank 0 to have written the checkpoint");
+  wait_for_all_ranks(*communication_.scalars, host_stream_, "rank 0 to have written the checkpoint");
   saved_step_ = position_.step;
   best_is_saved_ = best_is_current_;
   checkpoint_cadence_.restart_clock();
@@ -159,10 +172,10 @@ void Trainer::fail_not_finite(const StepTotals& totals) {
   const std::uint64_t certainty = (own_loss ? 2U : 0U) + (found.empty() ? 0U : 1U);
   Communicator& communicator = *communication_.scalars;
   const std::vector<std::uint64_t> all =
-      allgather_u64(communicator, *stream_, certainty, "who met a value that is not finite");
+      allgather_u64(communicator, host_stream_, certainty, "who met a value that is not finite");
   const auto speaker = static_cast<int>(std::max_element(all.begin(), all.end()) - all.begin());
   const std::string place =
-      broadcast_short_text(communicator, *stream_, found, speaker, "where a value is not finite");
+      broadcast_short_text(communicator, host_stream_, found, speaker, "where a value is not finite");
   const bool wire_overflow = totals.non_finite == 0 && config_.wire == "fp16";
   throw make_error(Status::configuration, "{} is not finite at step {}{}",
                    totals.non_finite > 0 ? "loss" : "gradient", position_.step + 1,

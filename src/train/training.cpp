@@ -33,7 +33,8 @@ std::vector<std::string> log_files(const TrainConfig& config) {
 
 }  // namespace
 
-Status run_training(const TrainConfig& config, World& world, const LaunchFacts& launch) {
+Status run_training(const TrainConfig& config, World& world, const LaunchFacts& launch,
+                    Accelerator* accelerator) {
   const StopRequest stop_request(time_limit_of(config));
   const CoreBinding cores(world, launch, config.threads, startup_limit(config).timeout);
   const bool speaks = world.rank() == 0;
@@ -41,8 +42,11 @@ Status run_training(const TrainConfig& config, World& world, const LaunchFacts& 
     log::info("{} with {} each ({}); rank 0: {}", counted(world.size(), "rank"),
               counted(cores.plan().threads, "compute thread"), cores.plan().reason, cores.plan().placement);
   if (speaks) refuse_existing_run(config);
-  RunSetup setup = set_up_run(config, world);
-  Trainer trainer(config, world, cores, setup, stop_request);
+  const Compute compute =
+      choose_compute(compute_settings(config), world, accelerator, startup_limit(config).timeout);
+  if (speaks && !compute.note.empty()) log::info("{}", compute.note);
+  RunSetup setup = set_up_run(config, world, compute);
+  Trainer trainer(config, world, cores, compute, setup, stop_request);
 
   // Only now is it sure that the run begins: a mistake in the settings leaves no folder behind.
   Descriptor lock;

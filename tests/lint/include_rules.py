@@ -18,23 +18,33 @@ ALLOWED = {
     "kernels/simt": set(),
     "kernels": {"kernels/simt"},  # raw pointers and sizes
     "kernels/reference": {"src/core", "src/device"},  # the loops take op attributes
+    "src/device/cuda": {"src/core", "src/device", "kernels", "kernels/simt"},
     "src/graph": {"src/core", "src/device"},
     "models": {"src/core", "src/device", "src/graph"},
     "data": {"src/core", "src/io"},
     "src/comm": {"src/core", "src/device"},
+    "src/comm/nccl_emulated": {"src/core", "src/device", "src/comm", "kernels/simt"},
     "src/optim": {"src/core", "src/device", "src/graph"},
     "src/exchange": {"src/core", "src/device", "src/graph", "src/comm", "src/optim"},
+    "src/optim/cuda": {"src/core", "src/device", "src/device/cuda", "src/graph", "src/optim", "kernels"},
+    "src/exchange/cuda": {"src/core", "src/device", "src/device/cuda", "src/exchange", "kernels"},
     "src/checkpoint": {"src/core", "src/device", "src/graph", "src/io", "src/optim"},
     "src/train": {
         "src/core", "src/io", "src/device", "src/device/cpu", "src/graph", "src/comm", "src/optim",
         "src/exchange", "src/checkpoint", "models", "data",
     },
 }
+ALLOWED["src/train/cuda"] = ALLOWED["src/train"] | {
+    "src/train", "src/device/cuda", "src/optim/cuda", "src/exchange/cuda",
+}
 ALLOWED["src/cli"] = ALLOWED["src/train"] | {"src/train"}
+# What a program is made of is put together in its main.
+ALLOWED["src/cli/main_cuda"] = {"src/cli", "src/train/cuda"}
+ALLOWED["src/cli/main_simt"] = {"src/cli", "src/train/cuda", "src/comm", "src/comm/nccl_emulated"}
 
 # Libraries that only some folders may name.
 LIBRARIES = {
-    "mpi.h": {"src/comm"},
+    "mpi.h": {"src/comm", "src/comm/nccl_emulated"},
     "hdf5.h": {"src/io"},
     "dnnl.hpp": {"src/device/cpu"},
     "jpeglib.h": {"data"},

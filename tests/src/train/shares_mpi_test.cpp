@@ -26,7 +26,7 @@ Group alone() {
 
 class Shares : public RunTest {
  protected:
-  Shares() : cores_(world(), read_launch_facts(), 1, kTimeout), device_(make_device("cpu", cores_.plan())) {}
+  Shares() : cores_(world(), read_launch_facts(), 1, kTimeout), device_(make_cpu_device({1})) {}
 
   CoreBinding cores_;
   std::unique_ptr<Device> device_;
