@@ -53,15 +53,17 @@ std::string mpi_library_name() {
   return whole.substr(0, whole.find_first_of(",\n"));
 }
 
-World::Init::Init(int& argc, char**& argv) {
+World::Init::Init(int& argc, char**& argv, MpiThreads threads) {
+  const bool at_once = threads == MpiThreads::at_once;
+  const int needed = at_once ? MPI_THREAD_MULTIPLE : MPI_THREAD_SERIALIZED;
   int initialized = 0, provided = 0;
   MPI_Initialized(&initialized);
   owns_mpi = initialized == 0;
-  if (owns_mpi) mpi_check(MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
+  if (owns_mpi) mpi_check(MPI_Init_thread(&argc, &argv, needed, &provided), "MPI_Init_thread");
   mpi_check(MPI_Query_thread(&provided), "MPI_Query_thread");
-  if (provided < MPI_THREAD_SERIALIZED)
-    throw make_error(Status::configuration, "this MPI library gives no MPI_THREAD_SERIALIZED: {}",
-                     mpi_library_name())
+  if (provided < needed)
+    throw make_error(Status::configuration, "this MPI library gives no {}: {}",
+                     at_once ? "MPI_THREAD_MULTIPLE" : "MPI_THREAD_SERIALIZED", mpi_library_name())
         .hint("use an MPI library that was built with thread support");
   // Failures come back as codes, so that the program can say what it was doing.
   mpi_check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
@@ -72,9 +74,9 @@ World::Init::~Init() {
   if (owns_mpi && std::uncaught_exceptions() == 0) MPI_Finalize();
 }
 
-World::World(int& argc, char**& argv, Group::Seconds timeout)
+World::World(int& argc, char**& argv, Group::Seconds timeout, MpiThreads threads)
     : watchdog_(start_of_mpi(timeout)),
-      init_(argc, argv),
+      init_(argc, argv, threads),
       all_(duplicate_world()),
       node_(split_by_node()),
       host_(processor_name()) {

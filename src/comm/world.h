@@ -59,13 +59,20 @@ LaunchFacts read_launch_facts();
 /// asked before MPI is initialised.
 std::string mpi_library_name();
 
+/// Who calls MPI.
+enum class MpiThreads {
+  in_turn,  ///< one thread at a time: what the program itself needs
+  at_once,  ///< for libraries that call it from threads of their own
+};
+
 /// MPI from init to finalize; if MPI is initialised already, as in tests, finalizing is left to whoever did
 /// that. While an exception unwinds it, it does not finalize: call abort() then. One per process.
 /// Where the other ranks let it wait longer than `timeout` to start, or 30 s to finalize, the process ends
 /// with status 69.
 class World {
  public:
-  World(int& argc, char**& argv, Group::Seconds timeout = std::chrono::minutes(10));
+  World(int& argc, char**& argv, Group::Seconds timeout = std::chrono::minutes(10),
+        MpiThreads threads = MpiThreads::in_turn);
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
@@ -83,7 +90,7 @@ class World {
 
  private:
   struct Init {
-    Init(int& argc, char**& argv);
+    Init(int& argc, char**& argv, MpiThreads threads);
     ~Init();
     Init(const Init&) = delete;
     Init& operator=(const Init&) = delete;

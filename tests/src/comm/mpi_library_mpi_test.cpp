@@ -20,6 +20,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing_support::all_ranks;
+using testing_support::ClosedStream;
 using testing_support::HostStream;
 using testing_support::kTimeout;
 
@@ -177,10 +178,19 @@ TEST_P(MpiLibraryTest, ManyCollectivesOfAllKindsAreInFlightAtOnce) {
   }
 }
 
-TEST_P(MpiLibraryTest, WaitsForTheStreamBeforeItReadsMemory) {
-  std::vector<float> values(10);
-  mpi().wait(mpi().allreduce(tensor_of(values), stream_, "test"), stream_);
-  EXPECT_EQ(stream_.synchronized, mpi().size() > 1 ? 1 : 0);
+TEST_P(MpiLibraryTest, ReadsMemoryWhenTheStreamHasComeToItAndTheCallerGoesOn) {
+  ClosedStream stream;
+  std::vector<float> late(10), early = values_of<float>(mpi().rank(), 10);
+  const Ticket first = mpi().allreduce(tensor_of(late), stream, "late");
+  const Ticket second = mpi().allreduce(tensor_of(early), stream_, "early");
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(mpi().done(first), mpi().size() == 1);
+  late = values_of<float>(mpi().rank(), 10);
+  stream.open();
+  mpi().wait(second, stream_);
+  mpi().wait(first, stream_);
+  EXPECT_EQ(late, sums_of<float>(mpi().size(), 10));
+  EXPECT_EQ(early, sums_of<float>(mpi().size(), 10));
 }
 
 TEST_P(MpiLibraryTest, RefusesSumsOfOtherTypes) {
