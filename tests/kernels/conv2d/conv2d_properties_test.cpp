@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What holds for convolutions whatever their reference says.
-#include <cstring>
 #include <limits>
 
-#include "kernels/simt/emulator/settings.h"
 #include "tests/kernels/conv2d/conv2d_problem.h"
-#include "tests/kernels/support/emulator_settings.h"
 
 namespace trireme::test {
 namespace {
@@ -109,24 +106,6 @@ TEST(Conv2dGradients, MatchFiniteDifferences) {
   const std::vector<double> bias_differences = differences(bias);
   parameters.insert(parameters.end(), bias_differences.begin(), bias_differences.end());
   expect_near(layer.backward_weights(x, dy, 4), parameters, 1e-5, 2e-5, "dweights and dbias");
-}
-
-// The bits do not depend on the order in which blocks and threads run.
-TEST(Conv2dDeterminism, HoldsInEveryOrder) {
-  using T = simt::BFloat16;
-  const Conv2dShape s = shape_of<T>(square(8, 12, 9, 10, 3, 1, 1));
-  ASSERT_GT(kernels::conv2d_backward_weights_splits<T>(s, 8), 2);
-  const Layer<T> layer(s);
-  const std::vector<float> x = random_rows<T>(s.in_pixels(), s.in_channels, 1);
-  const std::vector<float> dy = random_rows<T>(s.out_pixels(), s.out_channels, 2);
-  std::vector<float> first;
-  for (const auto order :
-       {simt::emulator::Order::forward, simt::emulator::Order::reverse, simt::emulator::Order::seeded}) {
-    const WithSettings with([order](auto& settings) { settings.order = order; });
-    const std::vector<float> gradient = layer.backward_weights(x, dy, 8);
-    if (first.empty()) first = gradient;
-    EXPECT_EQ(std::memcmp(first.data(), gradient.data(), first.size() * sizeof(float)), 0);
-  }
 }
 
 // Infinity times the zeros behind weights is not zero: pads must be set. NaN stays NaN through ReLU.

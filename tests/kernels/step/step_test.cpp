@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "tests/kernels/support/device_array.h"
-#include "tests/kernels/support/emulator_settings.h"
 
 namespace trireme::kernels {
 namespace {
@@ -48,18 +47,6 @@ TEST(SetStepValues, TakesTheScaleOfTheDevice) {
   expected.loss_scale = 65536;
   expected.inverse_loss_scale = 1.0F / 65536;
   expect_same(step.to_host()[0], expected);
-}
-
-/// What the host passed is that of the call, however late the stream comes to it.
-TEST(SetStepValues, KeepsTheValuesOfTheCall) {
-  const test::WithSettings lazy([](auto& settings) { settings.lazy_streams = true; });
-  DeviceArray<StepValues> first(1), second(1);
-  StepValues values = some_values();
-  set_step_values(first.data(), values, nullptr, nullptr);
-  values.step = 5;
-  set_step_values(second.data(), values, nullptr, nullptr);
-  EXPECT_EQ(first.to_host()[0].step, some_values().step);
-  EXPECT_EQ(second.to_host()[0].step, 5);
 }
 
 /// The state after each of `steps` steps; '1' is a step that is not finite.
