@@ -7,9 +7,9 @@ namespace {
 Status status_of(cudaError_t error) {
   switch (error) {
     case cudaErrorMemoryAllocation:
-    case cudaErrorInvalidDevice:
     case cudaErrorNoKernelImageForDevice:
       return Status::configuration;
+    case cudaErrorInvalidDevice:
     case cudaErrorNoDevice:
     case cudaErrorInsufficientDriver:
     case cudaErrorDevicesUnavailable:

@@ -147,7 +147,10 @@ class CudaDeviceOfOptions final : public CudaDevice {
   void make_loss_scale() {
     loss_scale_ = allocate(sizeof(kernels::LossScaleState));
     const kernels::LossScaleState state{kFirstLossScale, 0, 0};
-    check_cuda(cudaMemcpy(loss_scale_->data(), &state, sizeof state, cudaMemcpyHostToDevice), "cudaMemcpy");
+    check_cuda(
+        cudaMemcpyAsync(loss_scale_->data(), &state, sizeof state, cudaMemcpyHostToDevice, stream_.handle()),
+        "cudaMemcpyAsync");
+    stream_.synchronize();
   }
 
   CudaDeviceOptions options_;

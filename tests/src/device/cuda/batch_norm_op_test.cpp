@@ -57,6 +57,14 @@ TEST_P(BatchNormOpTest, BackwardWorksInPlace) {
   }
 }
 
+TEST_P(BatchNormOpTest, RecordedPassesTakeTheStepsNumbersFromTheDevice) {
+  for (const BatchNormOp& op : all_kinds()) {
+    CudaCase c = norm_case({2, 5, 5, 17}, op);
+    c.recorded = true;
+    check(c);
+  }
+}
+
 TEST_P(BatchNormOpTest, AccumulatesGradientsAndStatistics) {
   CudaCase c = norm_case({2, 5, 5, 17}, {.relu = true});
   for (std::uint32_t p = 0; p < 4; ++p) c.prior_gradients.push_back(random_values<float>(17, 20 + p));

@@ -158,6 +158,13 @@ TEST_P(Conv2dOpTest, MakesNoInputGradientWhereNobodyWantsIt) {
   }
 }
 
+TEST_P(Conv2dOpTest, RecordedPassesGiveTheSameBits) {
+  CudaCase c = conv_case({2, 6, 6, 7}, {.out_channels = 10, .kernel_h = 3, .kernel_w = 3, .bias = true});
+  const CudaResult eager = run_op(device(), c);
+  c.recorded = true;
+  expect_same_bits(run_op(device(), c), eager, "recorded");
+}
+
 TEST_P(Conv2dOpTest, InferenceNeedsNoBackwardMemory) {
   CudaCase c = conv_case({2, 7, 7, 8}, {.out_channels = 8, .kernel_h = 3, .kernel_w = 3, .relu = true});
   c.training = false;

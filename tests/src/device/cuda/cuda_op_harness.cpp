@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "kernels/numeric.h"
 #include "tests/src/device/cuda/device_bytes.h"
@@ -55,6 +56,7 @@ class OpRun {
     request.output_shape = case_.output_shape;
     request.training = case_.training;
     request.feeds_batch_norm = case_.feeds_batch_norm;
+    request.feeds_convolutions = case_.feeds_convolutions;
     request.input_format = case_.input_format;
     plan_ = device.plan_op(request);
     if (case_.context.valid_samples == 0) case_.context.valid_samples = case_.output_shape[0];
@@ -72,12 +74,11 @@ class OpRun {
       const CudaInput& input = case_.inputs[i];
       input_memory_[i]->write(input.spec ? input.bytes : laid_out(inputs_[i], input.values));
     }
-    device_.write_step(step_->data(), case_.context, device_.compute_stream());
-    forward_->run(case_.context);
+    run([&] { forward_->run(case_.context); });
   }
 
   void end_forward() {
-    if (facts().group_sums.forward > 0) forward_->finish(case_.context);
+    if (facts().group_sums.forward > 0) run([&] { forward_->finish(case_.context); });
     const DeviceBytes& output = shares_values_ ? *input_memory_[0] : *output_;
     result_.output = device_.read(facts().output, output.data(), device_.compute_stream());
     result_.output_bytes = output.read<std::byte>();
@@ -97,12 +98,12 @@ class OpRun {
     if (addend_ != nullptr) addend_->write(laid_out(inputs_[0], case_.input_grad_addend));
     if (case_.addend == Addend::in_place)
       input_grads_[0]->write(laid_out(inputs_[0], case_.input_grad_addend));
-    backward_->run(case_.context);
+    run([&] { backward_->run(case_.context); });
     gradient_before_ = gradient;
   }
 
   void end_backward() {
-    if (facts().group_sums.backward > 0) backward_->finish(case_.context);
+    if (facts().group_sums.backward > 0) run([&] { backward_->finish(case_.context); });
     if (!shares_gradients_) {
       EXPECT_EQ(output_grad_->read<std::byte>(), gradient_before_)
           << "backward changed the output's gradient";
@@ -121,6 +122,23 @@ class OpRun {
     if (input.spec) return *input.spec;
     const ValueSpec value = cuda_value(input.shape, element_of(case_.precision), input.pitch);
     return input.after_relu ? after_relu(value) : value;
+  }
+
+  void run(const std::function<void()>& pass) {
+    Stream& stream = device_.compute_stream();
+    std::unique_ptr<Recording> recording;
+    if (case_.recorded) {
+      device_.write_step(step_->data(), {}, stream);
+      std::string why;
+      recording = device_.record(pass, why);
+      ASSERT_NE(recording, nullptr) << why;
+    }
+    device_.write_step(step_->data(), case_.context, stream);
+    if (recording != nullptr)
+      recording->run();
+    else
+      pass();
+    stream.synchronize();
   }
 
   Memory memory(std::size_t bytes) { return std::make_unique<DeviceBytes>(device_, bytes); }

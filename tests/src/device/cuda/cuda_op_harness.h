@@ -47,12 +47,14 @@ struct CudaCase {
   std::vector<std::vector<float>> parameters = {};
   std::vector<float> output_grad = {};  ///< dense
   bool training = true;
-  bool feeds_batch_norm = false;
+  bool feeds_batch_norm = false, feeds_convolutions = false;
   bool in_place = false;  ///< share memory of gradients (and in inference of values) where the facts allow
   std::vector<std::vector<float>> prior_gradients = {};  ///< where not empty: backward accumulates
   Addend addend = Addend::none;
   std::vector<float> input_grad_addend = {};  ///< dense
   RunContext context = {};                    ///< valid_samples 0 means the whole batch
+  /// Passes are recorded with other numbers of the step than they run with.
+  bool recorded = false;
   InputFormat input_format = {};
 };
 

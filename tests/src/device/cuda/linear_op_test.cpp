@@ -97,6 +97,13 @@ TEST_P(LinearOpTest, MakesNoInputGradientWhereNobodyWantsIt) {
   check(c);
 }
 
+TEST_P(LinearOpTest, RecordedPassesGiveTheSameBits) {
+  CudaCase c = linear_case(4, 20, {.out_features = 12, .relu = true});
+  const CudaResult eager = run_op(*device_, c);
+  c.recorded = true;
+  expect_same_bits(run_op(*device_, c), eager, "recorded");
+}
+
 INSTANTIATE_TEST_SUITE_P(All, LinearOpTest,
                          ::testing::Values(Precision::fp32, Precision::tf32, Precision::bf16,
                                            Precision::fp16),

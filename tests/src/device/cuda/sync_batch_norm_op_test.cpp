@@ -73,6 +73,12 @@ TEST_P(SyncBatchNormOpTest, AccumulatesGradientsAndStatistics) {
   expect_batch_norm(c, run_op(*device_, c));
 }
 
+TEST_P(SyncBatchNormOpTest, RecordedPassesTakeTheStepsNumbersFromTheDevice) {
+  CudaCase c = batch_norm_case(GetParam(), {2, 5, 5, 17}, {.relu = true, .sync = true, .residual = true});
+  c.recorded = true;
+  expect_batch_norm(c, run_op(*device_, c));
+}
+
 TEST_P(SyncBatchNormOpTest, BackwardWorksInPlace) {
   for (const bool residual : {false, true}) {
     CudaCase c =
