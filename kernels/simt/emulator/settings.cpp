@@ -89,6 +89,12 @@ Settings from_environment() {
   settings.strict_buffers = read_switch("SIMT_STRICT_BUFFERS", false);
   read_devices(settings);
   read_memory(settings);
+  if (const std::string_view value = environment("SIMT_PEER_TIMEOUT"); !value.empty()) {
+    constexpr const char* kSeconds = "seconds, at most 86400";
+    const std::uint64_t seconds = number("SIMT_PEER_TIMEOUT", value, value, kSeconds);
+    if (seconds > 86400) refuse("SIMT_PEER_TIMEOUT", value, kSeconds);
+    settings.peer_timeout_seconds = static_cast<int>(seconds);
+  }
   constexpr const char* kKnown = "a number from 1 to 64";
   if (const std::string_view value = environment("SIMT_THREADS"); !value.empty()) {
     const std::uint64_t threads = number("SIMT_THREADS", value, value, kKnown);

@@ -22,6 +22,7 @@ struct Settings {
   /// SIMT_STRICT_BUFFERS=1: collectives take memory that was registered with their communicator, and no
   /// other.
   bool strict_buffers = false;
+  int peer_timeout_seconds = 60;  ///< SIMT_PEER_TIMEOUT: after which a collective gives up other processes
   /// SIMT_DEVICES=N: the machine has N devices, shared by its processes, or (0) none. Not set: each process
   /// has one of its own.
   int devices = 1;
