@@ -186,8 +186,7 @@ TEST(InfoCommand, RefusesOtherFiles) {
 TEST(InfoCommand, TellsAboutTheBuild) {
   const Outcome outcome = run_words({"info"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
-  for (const char* part :
-       {"trireme", "compiler", "MPI", "HDF5", "oneDNN", "CUDA", "NCCL", "by affinity", "cpu, "})
+  for (const char* part : {"trireme", "compiler", "MPI", "HDF5", "oneDNN", "CUDA", "by affinity", "cpu, "})
     EXPECT_THAT(outcome.out, HasSubstr(part));
 }
 

@@ -93,7 +93,7 @@ TEST(ConfigTable, HasTheDefaultsOfTheManual) {
 // A value other than the default for a setting, found by its kind.
 std::string another_value(const Setting& setting) {
   for (const char* text : {"true", "false", "0.25", "7", "7steps", "7min", "7,8", "vgg16", "constant", "flip",
-                           "keep", "cpu", "mpi", "bf16", "blocks:4", "some/path"}) {
+                           "keep", "cpu", "mpi", "bf16", "cudnn", "blocks:4", "some/path"}) {
     TrainConfig config = default_train_config();
     try {
       setting.set(config, text);

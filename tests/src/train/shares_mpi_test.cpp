@@ -6,6 +6,7 @@
 
 #include "models/models.h"
 #include "src/graph/initialize.h"
+#include "src/device/cpu/cpu_device.h"
 #include "src/train/communication.h"
 #include "src/train/evaluator.h"
 #include "src/train/model_state.h"
