@@ -97,12 +97,18 @@ Ticket Nccl::submit(std::string_view verb, std::string_view what, const Tensor& 
   const auto operation = std::make_shared<NcclOperation>(device_);
   stream.record(*operation->made);
   stream_->wait(*operation->made);
-  std::string description = fmt::format("{} of {}, {:.1f} KiB, on rank {} of {}", verb, what,
+  const std::string place = fmt::format("{} of {}, {:.1f} KiB, on rank {} of {}", verb, what,
                                         static_cast<double>(tensor.bytes()) / 1024, rank_, size_);
-  const Ticket ticket = thread_.submit(
-      std::make_unique<NcclCollective>(handle_, operation, std::move(description)), tensor.bytes());
+  const Ticket ticket =
+      thread_.submit(std::make_unique<NcclCollective>(handle_, operation, place), tensor.bytes());
   auto* const queue = static_cast<cudaStream_t>(stream_->native_handle());
-  await_launch(*operation, ticket, handle_->call([&](ncclComm_t comm) { return call(comm, queue); }));
+  const ncclResult_t result = handle_->call([&](ncclComm_t comm) { return call(comm, queue); });
+  if (result != ncclSuccess && result != ncclInProgress) {
+    Error error = handle_->error(result, "NCCL");  // some of its words are for the thread that called
+    operation->launch = result;
+    throw std::move(error).at(place);
+  }
+  await_launch(*operation, ticket, result);
   in_flight_.emplace(ticket.id, operation);
   return ticket;
 }
