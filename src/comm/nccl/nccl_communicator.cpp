@@ -104,7 +104,8 @@ Ticket Nccl::submit(std::string_view verb, std::string_view what, const Tensor& 
   auto* const queue = static_cast<cudaStream_t>(stream_->native_handle());
   const ncclResult_t result = handle_->call([&](ncclComm_t comm) { return call(comm, queue); });
   if (result != ncclSuccess && result != ncclInProgress) {
-    Error error = handle_->error(result, "NCCL");  // some of its words are for the thread that called
+    if (thread_.done(ticket)) thread_.wait(ticket);  // throws: it was aborted meanwhile, for what that says
+    Error error = handle_->error(result, "NCCL");    // some of its words are for the thread that called
     operation->launch = result;
     throw std::move(error).at(place);
   }
