@@ -53,8 +53,9 @@ struct OpRequest {
   /// Nobody but a batch norm of batch statistics reads the output: the op may leave what that needs beside it
   /// (ValueSpec::side_bytes).
   bool feeds_batch_norm = false;
-  InputFormat input_format = {};  ///< for InputOp
-  std::string name = {};          ///< of the node, for messages and tuning
+  bool feeds_convolutions = false;  ///< nobody but convolutions reads the output
+  InputFormat input_format = {};    ///< for InputOp
+  std::string name = {};            ///< of the node, for messages and tuning
 };
 
 /// Work given to the compute stream once, to be given again as a whole.

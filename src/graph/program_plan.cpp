@@ -68,6 +68,14 @@ bool feeds_batch_norm(const Graph& graph, const Node& node) {
   return consumers == 1 && batch_norms == 1;
 }
 
+/// Whether convolutions are all that reads the node's output.
+bool feeds_convolutions(const Graph& graph, const Node& node) {
+  return std::none_of(graph.nodes().begin(), graph.nodes().end(), [&](const Node& other) {
+    return std::count(other.inputs.begin(), other.inputs.end(), node.output) > 0 &&
+           !std::holds_alternative<Conv2dOp>(other.op);
+  });
+}
+
 }  // namespace
 
 void plan_ops(ProgramPlan::Impl& plan) {
@@ -77,6 +85,7 @@ void plan_ops(ProgramPlan::Impl& plan) {
     if (training) check_batch_norm(node, sample, plan.batch);
     OpRequest request{node.op, {}, sample.with_outer(plan.batch), training};
     request.feeds_batch_norm = training && feeds_batch_norm(plan.graph, node);
+    request.feeds_convolutions = feeds_convolutions(plan.graph, node);
     request.input_format = plan.input;
     request.name = node.name;
     for (ValueId input : node.inputs) request.inputs.push_back(plan.spec(input));

@@ -11,10 +11,13 @@
 namespace trireme::cuda {
 namespace {
 
-/// Four channels of 16 bits fill half a vector: first convolutions read such pixels.
-std::int64_t input_pitch(std::int64_t channels, DType element) {
+/// Four channels of 16 bits fill half a vector: convolutions, and they alone, read such pixels where nobody
+/// wants their gradient.
+std::int64_t input_pitch(const OpRequest& request, DType element) {
   constexpr std::int64_t kNarrow = 4;
-  return size_of(element) == 2 && channels <= kNarrow ? kNarrow : pitch_of(channels, element);
+  const std::int64_t channels = request.output_shape[3];
+  const bool is_narrow = request.feeds_convolutions && size_of(element) == 2 && channels <= kNarrow;
+  return is_narrow ? kNarrow : pitch_of(channels, element);
 }
 
 kernels::AugmentKind kind_of(Augment augment) {
@@ -49,7 +52,7 @@ class InputPlan final : public CudaOpPlan {
   InputPlan(const CudaEngine& engine, const OpRequest& request)
       : CudaOpPlan(engine, request), format_(request.input_format) {
     const Shape& shape = request.output_shape;
-    facts_.output = cuda_value(shape, engine.element(), input_pitch(shape[3], engine.element()));
+    facts_.output = cuda_value(shape, engine.element(), input_pitch(request, engine.element()));
     if (format_.dtype == DType::f32) return;
     TRIREME_ASSERT(format_.dtype == DType::u8 && format_.stored.rank() == 3, "pictures are fp32 or levels");
     TRIREME_ASSERT(shape[1] == shape[2], "levels become square pictures");

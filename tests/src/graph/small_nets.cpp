@@ -57,6 +57,16 @@ Graph residual_block() {
   return finish(g, g.relu("relu4", g.add("add2", z, y)));
 }
 
+// Summands whose gradients are cut at different places, by devices that cut them where they are made.
+Graph rectified_summands() {
+  auto [g, x] = start();
+  const ValueId a = g.relu("relu_a", g.conv2d("a", x, conv3x3(3, true), kInit));
+  const ValueId b = g.relu("relu_b", g.conv2d("b", x, conv3x3(3, true), kInit));
+  const ValueId c = g.relu("relu_c", g.conv2d("c", x, conv3x3(3), kInit));
+  const ValueId sum = g.relu("relu_sum", g.add("add2", g.add("add1", a, b), c));
+  return finish(g, g.add("add4", sum, g.add("add3", b, g.batch_norm("bn", c))));
+}
+
 Graph add_to_itself() {
   auto [g, x] = start();
   return finish(g, g.add("add", x, x));
@@ -123,6 +133,7 @@ const std::vector<SmallNet>& small_nets() {
       {"chain", chain},
       {"three_consumers", three_consumers},
       {"residual_block", residual_block},
+      {"rectified_summands", rectified_summands},
       {"add_to_itself", add_to_itself},
       {"rectified_add_to_itself", rectified_add_to_itself},
       {"add_chain", add_chain},

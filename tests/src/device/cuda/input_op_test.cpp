@@ -79,7 +79,10 @@ class InputOpTest : public CudaOpTest {
     c.context.sample_ids = static_cast<const std::int64_t*>(id_memory.data());
     c.input_format = {DType::u8,          levels.stored, levels.augment,
                       options.crop_ratio, options.mean,  options.std};
-    EXPECT_EQ(run_op(device(), c).output, in_element(expected));
+    for (const bool narrow : {false, true}) {
+      c.feeds_convolutions = narrow;
+      EXPECT_EQ(run_op(device(), c).output, in_element(expected));
+    }
   }
 };
 
@@ -90,10 +93,13 @@ TEST_P(InputOpTest, NumbersAreCastAndPadded) {
     DeviceBytes images(device(), values.size() * sizeof(float));
     images.write(values);
     c.context.images = images.data();
-    const CudaResult result = run_op(device(), c);
-    EXPECT_EQ(result.output, in_element(values));
-    const std::int64_t pitch = channels <= 4 ? 4 : 8;  // 8 bytes of 16-bit numbers; 16 of fp32
-    EXPECT_EQ(pitch_of(result.facts.output), pitch);
+    for (const bool narrow : {false, true}) {
+      c.feeds_convolutions = narrow;
+      const CudaResult result = run_op(device(), c);
+      EXPECT_EQ(result.output, in_element(values));
+      const bool half_a_vector = narrow && channels <= 4 && size_of(element()) == 2;
+      EXPECT_EQ(pitch_of(result.facts.output), half_a_vector ? 4 : pitch_of(channels, element()));
+    }
   }
 }
 
