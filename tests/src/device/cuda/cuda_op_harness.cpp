@@ -289,6 +289,7 @@ std::vector<std::byte> laid_out(const ValueSpec& spec, const std::vector<float>&
 
 std::vector<CudaResult> run_op_on_ranks(CudaDevice& device, const std::vector<CudaCase>& cases) {
   std::vector<std::unique_ptr<OpRun>> ranks;
+  ranks.reserve(cases.size());
   for (const CudaCase& op_case : cases) ranks.push_back(std::make_unique<OpRun>(device, op_case));
   for (const auto& rank : ranks) rank->begin_forward();
   add_up(ranks, ranks[0]->facts().group_sums.forward);
@@ -299,6 +300,7 @@ std::vector<CudaResult> run_op_on_ranks(CudaDevice& device, const std::vector<Cu
     for (const auto& rank : ranks) rank->end_backward();
   }
   std::vector<CudaResult> results;
+  results.reserve(ranks.size());
   for (const auto& rank : ranks) results.push_back(rank->result());
   return results;
 }
