@@ -19,7 +19,8 @@ namespace trireme {
 
 /// Sum-collectives among a group of ranks, stream-ordered like kernels: work begins after what `stream` holds
 /// so far, and wait() makes `stream` wait for the result. All ranks must call in the same order. Tensors stay
-/// alive and untouched until the wait. Any element count, 0 included; no count limit.
+/// alive and untouched until the wait. Any element count, 0 included; no count limit. Waits may come in any
+/// order, the same on all ranks.
 class Communicator : public BufferSource {
  public:
   virtual int rank() const = 0;
@@ -32,7 +33,7 @@ class Communicator : public BufferSource {
   virtual bool blocks_host() const { return true; }
   /// Types that allreduce and reduce_scatter take: f32, f64 and i64, and bf16 and f16 where sums are
   /// accumulated in fp32. Those are rounded when the result is stored, and where the algorithm has stages
-  /// with messages between them, once for those.
+  /// with messages between them, once for those; by NCCL at every hop.
   virtual bool can_sum(DType type) const = 0;
 
   /// In place: every rank's tensor becomes the sum of all. `what` names it in messages.

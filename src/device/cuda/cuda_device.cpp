@@ -75,6 +75,7 @@ class CudaDeviceOfOptions final : public CudaDevice {
   std::unique_ptr<Stream> make_stream() override { return std::make_unique<CudaStream>(); }
   std::unique_ptr<Event> make_event() override { return std::make_unique<CudaEvent>(); }
   BufferSource& host_memory() override { return pinned_memory_; }
+  std::shared_ptr<void> pin(void* data, std::size_t bytes) override { return pin_host_memory(data, bytes); }
   bool takes_levels() const override { return true; }
 
   std::optional<std::size_t> free_bytes() const override {

@@ -38,6 +38,15 @@ std::unique_ptr<Buffer> DeviceMemory::allocate(std::size_t bytes) {
   return std::make_unique<DeviceBuffer>(bytes);
 }
 
+std::shared_ptr<void> pin_host_memory(void* data, std::size_t bytes) {
+  if (bytes == 0) return nullptr;
+  if (cudaHostRegister(data, bytes, cudaHostRegisterDefault) != cudaSuccess) {
+    cudaGetLastError();  // copies are slower then, and right
+    return nullptr;
+  }
+  return {data, [](void* pinned) { cudaHostUnregister(pinned); }};
+}
+
 std::unique_ptr<Buffer> PinnedMemory::allocate(std::size_t bytes) {
   return std::make_unique<PinnedBuffer>(bytes);
 }

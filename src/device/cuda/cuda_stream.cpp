@@ -15,6 +15,7 @@ cudaEvent_t event_of(const Event& event) {
 }  // namespace
 
 CudaEvent::CudaEvent() {
+  check_cuda(cudaGetDevice(&device_), "cudaGetDevice");
   check_cuda(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreate");
 }
 CudaEvent::~CudaEvent() {
@@ -22,6 +23,8 @@ CudaEvent::~CudaEvent() {
 }
 
 bool CudaEvent::done() const {
+  // A thread that only asks has no device yet, and would get the first one, with memory of its own there.
+  check_cuda(cudaSetDevice(device_), "cudaSetDevice");
   const cudaError_t status = cudaEventQuery(event_);
   if (status == cudaErrorNotReady) return false;
   check_cuda(status, "cudaEventQuery");

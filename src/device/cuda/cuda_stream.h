@@ -21,6 +21,7 @@ class CudaEvent final : public Event {
 
  private:
   cudaEvent_t event_ = nullptr;
+  int device_ = 0;
 };
 
 /// A queue that does not wait for the default stream. Events are CudaEvents.

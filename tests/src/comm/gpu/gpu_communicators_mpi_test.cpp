@@ -6,6 +6,7 @@
 #include <random>
 #include <thread>
 
+#include "kernels/simt/emulator/device_memory.h"
 #include "src/core/hash.h"
 #include "src/core/philox.h"
 #include "tests/src/comm/exact_values.h"
@@ -189,6 +190,17 @@ TEST(GpuSums, TwoRanksGetTheSameBitsFromEveryCommunicator) {
     EXPECT_EQ(sums, first) << name.name;
     thread.reset();
   }
+}
+
+TEST(StagedMemory, ImagesAreMemoryThatTheDeviceCopiesFromByItself) {
+  const GpuRank rank;
+  std::vector<std::byte> image(5000);
+  {
+    const std::shared_ptr<void> pin = rank.device->pin(image.data(), image.size());
+    EXPECT_TRUE(simt::emulator::is_pinned_range(image.data(), image.size()));
+  }
+  EXPECT_FALSE(simt::emulator::is_pinned_range(image.data(), image.size()));
+  EXPECT_EQ(rank.device->pin(image.data(), 0), nullptr);
 }
 
 TEST(GpuCommunicatorChoice, AutoTakesNcclWhereItCanBeUsed) {
