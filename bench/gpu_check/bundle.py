@@ -16,6 +16,7 @@ MOST_BYTES = 60_000_000
 # The C library belongs to the machine; a copy is taken for machines that have an older one.
 C_LIBRARY = ("ld-linux-x86-64.so", "libc.so", "libm.so", "libpthread.so", "libdl.so", "librt.so", "libresolv.so", "libutil.so",
              "libmvec.so", "libanl.so")
+NETWORKS = ("ucx", "ofi", "psm", "openib", "verbs", "usnic", "portals")
 OF_THE_MACHINE = ("libcuda.so", "libnvidia-", "libcudnn", "libnccl")
 
 
@@ -43,13 +44,11 @@ def copy_stripped(source, target, programs=False):
         subprocess.run(["strip", str(target)], check=True)
 
 
-def component_folder(library, *names):
-    """Where Open MPI or PMIx has its plug-ins, beside one of its libraries."""
-    for name in names:
-        for folder in (library.parent, library.parent.parent):
-            if (folder / name).is_dir():
-                return folder / name
-    raise places.Missing(f"the plug-ins of {library} are not found: none of {', '.join(names)} lies beside it")
+def plugins_beside(library, pattern):
+    """Plug-ins of Open MPI or PMIx, which lie in a folder somewhere below that of one of its libraries; without those for
+    networks, which one rank does not need and which need many libraries."""
+    found = sorted(library.resolve().parent.rglob(pattern))
+    return [plugin for plugin in found if not any(word in plugin.name for word in NETWORKS)]
 
 
 def share_folder(library, name):
@@ -60,38 +59,25 @@ def share_folder(library, name):
     return None
 
 
-def copy_plugins(libraries, files):
-    """Open MPI finds its plug-ins by the environment that places.Bundle sets. Gives their libraries."""
-    plugins = []
-    mpi = libraries["libmpi.so.40"].resolve()
-    sources = [(component_folder(mpi, "openmpi3", "openmpi"), files / "openmpi/components")]
-    pmix = [path for name, path in libraries.items() if name.startswith("libpmix.so")]
-    if pmix:
-        sources.append((component_folder(pmix[0].resolve(), "pmix2", "pmix", "pmix3"), files / "pmix/components"))
-    for source, target in sources:
-        target.mkdir(parents=True)
-        for plugin in sorted(source.glob("*.so")):
-            shutil.copy(plugin, target)
-            plugins.append(plugin)
-    help_texts = share_folder(mpi, "openmpi")
-    if help_texts is not None:
-        shutil.copytree(help_texts, files / "openmpi/share/openmpi")
-    return plugins
+def copy_plugins(library, pattern, target):
+    """Programs find them by the environment that places.Bundle sets. Gives the libraries that they need."""
+    plugins = plugins_beside(library, pattern)
+    target.mkdir(parents=True)
+    for plugin in plugins:
+        shutil.copy(plugin, target)
+    return needed_libraries(plugins)
 
 
 def copy_libraries(binaries, files):
     libraries = needed_libraries(binaries)
-    plugins = copy_plugins(libraries, files) if "libmpi.so.40" in libraries else []
-    libraries.update(needed_libraries(plugins))
-    pmix = {name: path for name, path in libraries.items() if name.startswith("libpmix.so")}
-    if pmix and not (files / "pmix").exists():
-        source = component_folder(next(iter(pmix.values())).resolve(), "pmix2", "pmix", "pmix3")
-        target = files / "pmix/components"
-        target.mkdir(parents=True)
-        more = sorted(source.glob("*.so"))
-        for plugin in more:
-            shutil.copy(plugin, target)
-        libraries.update(needed_libraries(more))
+    mpi = next(path for name, path in libraries.items() if name.startswith("libmpi.so"))
+    libraries.update(copy_plugins(mpi, "mca_*.so", files / "openmpi/components"))
+    help_texts = share_folder(mpi, "openmpi")
+    if help_texts is not None:
+        shutil.copytree(help_texts, files / "openmpi/share/openmpi")
+    pmix = [path for name, path in libraries.items() if name.startswith("libpmix.so")]
+    if pmix:
+        libraries.update(copy_plugins(pmix[0], "pmix_mca_*.so", files / "pmix/components"))
     for name, path in sorted(libraries.items()):
         if name.startswith(OF_THE_MACHINE):
             continue
@@ -122,7 +108,7 @@ def make(arguments, target):
         for name in ("train.h5", "val.h5"):
             shutil.copy(data / name, files / "data" / name)
         archive = target / places.BUNDLE_FILES
-        environment = {**os.environ, "XZ_OPT": "-6 -T0"}
+        environment = {**os.environ, "XZ_OPT": "-4 -T0"}
         subprocess.run(["tar", "-C", str(scratch), "-cJf", str(archive), "files"], check=True, env=environment)
     copy_scripts(target)
     check_size(target)

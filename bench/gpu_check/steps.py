@@ -77,7 +77,7 @@ class Runner:
         if status is None:
             outcome.status, outcome.line = (SKIPPED if step.may_be_late else LATE), f"not done after {limit:.0f} s: {log}"
         elif status != 0:
-            outcome.status, outcome.line = FAILED, f"status {status}: {last_line(text)} ({log})"
+            outcome.status, outcome.line = FAILED, f"status {status}: {reason(text)} ({log})"
         else:
             try:
                 outcome.numbers, outcome.line = step.read(text)
@@ -103,7 +103,8 @@ class Runner:
                     raise
 
 
-def last_line(text):
+def reason(text):
+    """The line of a log that says why it ended: the first with an error, else the last."""
     lines = [line for line in text.splitlines() if line.strip()]
-    return lines[-1][:160] if lines else "no output"
-
+    errors = [line for line in lines if "error:" in line]
+    return (errors or lines[-1:] or ["no output"])[0][:160]
