@@ -47,8 +47,8 @@ def ratio(above, below):
 def kernel_table(reports, compiled):
     rows = []
     for (kernel, threads, shared), sums in launches(reports).items():
-        used = [compiled[kernel, arch] for arch in usage.LIMITS]
-        occupancy = [f"{100 * usage.occupancy(u, arch, threads, shared):.0f} %" for u, arch in zip(used, usage.LIMITS)]
+        used = [compiled[kernel, arch] for arch in usage.MEASURED]
+        occupancy = [f"{100 * usage.occupancy(u, arch, threads, shared):.0f} %" for u, arch in zip(used, usage.MEASURED)]
         rows.append([f"`{kernel}`", threads, " / ".join(str(u.registers) for u in used),
                      f"{max(u.shared for u in used) + shared:,}", " / ".join(occupancy),
                      f"{sums['distinct_bytes'] / 1e6:.1f}", ratio(sums["requested_sectors"], sums["ideal_sectors"]),

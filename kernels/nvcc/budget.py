@@ -4,7 +4,8 @@
 there, no stack frame and no spills. A kernel without a row, and a row without a kernel, are faults too.
 
     budget.py BUILD_FOLDER            status 1 where one is over; 77 where the kernels were not built
-    budget.py BUILD_FOLDER --write    makes the table anew: registers rounded up to the 8 that hardware gives out
+    budget.py BUILD_FOLDER --write    makes the table anew: registers rounded up to the 8 that hardware gives out; empty
+                                      where the kernel is not compiled for that card
 """
 import csv
 import pathlib
@@ -28,14 +29,15 @@ def write(rows):
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["kernel", *(f"{arch} registers" for arch in ARCHES), "shared bytes"])
         for kernel, used in rows.items():
-            table.writerow([kernel, *(-(-used[arch].registers // 8) * 8 for arch in ARCHES),
-                            max(used[arch].shared for arch in ARCHES)])
+            table.writerow([kernel, *(-(-used[arch].registers // 8) * 8 if arch in used else "" for arch in ARCHES),
+                            max(one.shared for one in used.values())])
 
 
 def read():
     with open(TABLE, newline="", encoding="utf-8") as file:
         lines = list(csv.reader(file))[1:]
-    return {line[0]: (dict(zip(ARCHES, map(int, line[1:-1]))), int(line[-1])) for line in lines}
+    return {line[0]: ({arch: int(registers) for arch, registers in zip(ARCHES, line[1:-1]) if registers}, int(line[-1]))
+            for line in lines}
 
 
 def faults(rows, budget):
@@ -45,7 +47,11 @@ def faults(rows, budget):
             found.append(f"{kernel}: not in the table")
             continue
         registers, shared = budget[kernel]
+        found += [f"{kernel}, {arch}: in the table, but not compiled" for arch in registers if arch not in used]
         for arch, now in used.items():
+            if arch not in registers:
+                found.append(f"{kernel}, {arch}: not in the table")
+                continue
             if now.registers > registers[arch]:
                 found.append(f"{kernel}, {arch}: {now.registers} registers, {registers[arch]} allowed")
             if now.shared > shared:

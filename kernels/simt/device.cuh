@@ -54,11 +54,25 @@ __device__ __forceinline__ unsigned multiply_high(unsigned a, unsigned b) {
   return __umulhi(a, b);
 }
 
+// What sm_75 lacks: its copies are made where they are issued, its products of matrices are not compiled. No
+// host asks it for one; a call would end the kernel.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#define SIMT_BEFORE_SM_80 1
+#else
+#define SIMT_BEFORE_SM_80 0
+#endif
+
 /// cp.async: starts a copy of Bytes (4, 8 or 16) from global to shared memory; where not `valid` nothing is
 /// read and zeros are written. 16 bytes bypass L1.
 template <int Bytes>
 __device__ __forceinline__ void cp_async(void* shared, const void* global, bool valid = true) {
   static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "cp.async copies 4, 8 or 16 bytes");
+#if SIMT_BEFORE_SM_80
+  struct alignas(Bytes) Piece {
+    unsigned words[Bytes / 4];
+  };
+  *static_cast<Piece*>(shared) = valid ? *static_cast<const Piece*>(global) : Piece{};
+#else
   const unsigned to = shared_address(shared);
   const int size = valid ? Bytes : 0;
   if constexpr (Bytes == 16)
@@ -68,15 +82,20 @@ __device__ __forceinline__ void cp_async(void* shared, const void* global, bool 
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;\n" ::"r"(to), "l"(global), "n"(Bytes),
                  "r"(size)
                  : "memory");
+#endif
 }
 /// Closes the group of copies that this thread has started since the last commit.
 __device__ __forceinline__ void cp_async_commit() {
+#if !SIMT_BEFORE_SM_80
   asm volatile("cp.async.commit_group;\n" ::: "memory");
+#endif
 }
 /// Waits until at most Pending of this thread's groups are unfinished.
 template <int Pending>
 __device__ __forceinline__ void cp_async_wait() {
+#if !SIMT_BEFORE_SM_80
   asm volatile("cp.async.wait_group %0;\n" ::"n"(Pending) : "memory");
+#endif
 }
 
 /// bar.sync: waits until `threads` (a multiple of 32) threads have come to barrier `id` (1 to 15; 0 is
@@ -133,9 +152,14 @@ __device__ __forceinline__ void stmatrix_x4(void* row, const std::uint32_t (&fra
 
 /// Rounds to the nearest tf32, ties away from zero; the lower 13 bits become zero.
 __device__ __forceinline__ std::uint32_t to_tf32(float value) {
+#if SIMT_BEFORE_SM_80
+  __trap();
+  return __float_as_uint(value);
+#else
   std::uint32_t rounded;
   asm("cvt.rna.tf32.f32 %0, %1;\n" : "=r"(rounded) : "f"(value));
   return rounded;
+#endif
 }
 
 /// mma.sync.aligned.m16n8k16 (BFloat16, Half) or .m16n8k8 (Tf32), row.col, fp32 accumulators: d += a b. With
@@ -147,6 +171,14 @@ __device__ __forceinline__ std::uint32_t to_tf32(float value) {
 template <typename T>
 __device__ __forceinline__ void mma(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]);
 
+#if SIMT_BEFORE_SM_80
+#define SIMT_DEFINE_MMA(Type, instruction)                                          \
+  template <>                                                                       \
+  __device__ __forceinline__ void mma<Type>(float(&)[4], const std::uint32_t(&)[4], \
+                                            const std::uint32_t(&)[2]) {            \
+    __trap();                                                                       \
+  }
+#else
 #define SIMT_DEFINE_MMA(Type, instruction)                                                        \
   template <>                                                                                     \
   __device__ __forceinline__ void mma<Type>(float(&d)[4], const std::uint32_t(&a)[4],             \
@@ -155,10 +187,12 @@ __device__ __forceinline__ void mma(float (&d)[4], const std::uint32_t (&a)[4], 
                  : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                 \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));             \
   }
+#endif
 SIMT_DEFINE_MMA(BFloat16, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32")
 SIMT_DEFINE_MMA(Half, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 SIMT_DEFINE_MMA(Tf32, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")
 #undef SIMT_DEFINE_MMA
+#undef SIMT_BEFORE_SM_80
 
 /// A warp's tile of Rows x Columns of them, in one step of the emulator.
 template <typename T, int Rows, int Columns>
