@@ -60,7 +60,9 @@ void report_failure(const Failure& failure, const LaunchFacts& launch) {
 
 Status run_with_world(const Invocation& invocation, const std::function<Status(World& world)>& body,
                       std::chrono::duration<double> timeout) {
-  World world(invocation.argc, invocation.argv, timeout);
+  const bool others_call_mpi = invocation.accelerator != nullptr && invocation.accelerator->calls_mpi();
+  World world(invocation.argc, invocation.argv, timeout,
+              others_call_mpi ? MpiThreads::at_once : MpiThreads::in_turn);
   try {
     return body(world);
   } catch (...) {

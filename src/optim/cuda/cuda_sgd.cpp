@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "kernels/optimizer/norms.h"
-#include "kernels/optimizer/step.h"
+#include "kernels/optimizer/optimizer.h"
 #include "kernels/step/step.h"
 #include "src/core/error.h"
 
@@ -139,8 +139,7 @@ class CudaSgd final : public Optimizer {
   kernels::SegmentTable table() const {
     return {static_cast<const kernels::SegmentTile*>(tiles_->data()),
             static_cast<const kernels::SegmentRule*>(rules_->data()),
-            static_cast<const std::int32_t*>(first_tile_->data()),
-            static_cast<int>(segments_.tiles.size()),
+            static_cast<const std::int32_t*>(first_tile_->data()), static_cast<int>(segments_.tiles.size()),
             static_cast<int>(segments_.rules.size())};
   }
 
