@@ -43,8 +43,8 @@ bool BenchLayer::has_bias() const {
 }
 
 double BenchLayer::flops() const {
-  const auto pixels = static_cast<double>(output.count() / last(output));
-  return 2 * pixels * static_cast<double>(weights());
+  const std::int64_t pixels = output.count() / last(output);
+  return 2 * static_cast<double>(pixels) * static_cast<double>(weights());
 }
 
 std::string BenchLayer::text() const {
