@@ -34,6 +34,7 @@ struct AcceleratorFacts {
   std::string obstacle;         ///< why there is none: "no NVIDIA driver: ..."; empty if there is one
   std::string driver, runtime;  ///< versions: "12.8"; empty where unknown
   std::string cudnn, nccl;      ///< versions, or why they cannot be used
+  bool has_cudnn = false;
   bool is_emulated = false;
 };
 

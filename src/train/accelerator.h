@@ -28,6 +28,9 @@ class Accelerator {
                                               const OptimizerOptions& options, Device& device) = 0;
   /// For gradients in the memory of `device`, which make_device gave.
   virtual std::unique_ptr<WirePacker> make_wire_packer(DType type, Device& device) = 0;
+  /// What Engine::automatic has chosen for the convolutions that were planned on `device`: see
+  /// CudaDeviceOptions.
+  virtual std::string engine_choices(Device& device) = 0;
   /// Whether its NCCL calls MPI from threads of its own (MPI_THREAD_MULTIPLE).
   virtual bool calls_mpi() const { return false; }
   /// Null, and why, where NCCL cannot be used.

@@ -12,16 +12,18 @@ namespace trireme {
 using nlohmann::json;
 
 std::string run_tuning_text(const RunTuning& tuning) {
-  const json object{{"comm", tuning.comm},
-                    {"topology", tuning.topology},
-                    {"messages", json::parse(tuning_text(tuning.messages))}};
+  json object{{"comm", tuning.comm},
+              {"topology", tuning.topology},
+              {"messages", json::parse(tuning_text(tuning.messages))}};
+  if (!tuning.engines.empty()) object["engines"] = tuning.engines;
   return object.dump();
 }
 
 RunTuning parse_run_tuning(std::string_view text) {
   try {
     const json object = json::parse(text);
-    return {object.at("comm"), object.at("topology"), parse_tuning(object.at("messages").dump())};
+    return {object.at("comm"), object.at("topology"), parse_tuning(object.at("messages").dump()),
+            object.value("engines", "")};
   } catch (const json::exception& error) {
     throw make_error(Status::bad_data, "not the tuning of a run: {}", error.what());
   }

@@ -14,6 +14,7 @@ struct RunTuning {
   std::string comm;      ///< the communicator of the gradients
   std::string topology;  ///< NodeTopology::text of the ranks that measured
   CommTuning messages;
+  std::string engines;  ///< of convolutions, as CudaDeviceOptions::engine_choices; empty without any
 
   friend bool operator==(const RunTuning&, const RunTuning&) = default;
 };

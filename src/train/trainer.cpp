@@ -117,6 +117,7 @@ Trainer::Trainer(const TrainConfig& config, const World& world, const CoreBindin
       sampler_(setup.train->info().num_samples, config.seed, setup.order),
       eval_cadence_(config.eval_every, setup.batches.steps_per_epoch()),
       checkpoint_cadence_(config.checkpoint_every, setup.batches.steps_per_epoch()) {
+  communication_.tuning.engines = compute.cuda.engine_choices;
   std::vector<std::string> names;
   for (const Parameter& parameter : setup.graph.parameters()) names.push_back(parameter.name);
   activity().name_layers(std::move(names));

@@ -72,6 +72,10 @@ void Trainer::report_start() {
   if (const TimeLimit& limit = stop_request_.limit(); limit.seconds > 0)
     metrics_->say(
         fmt::format("stops by itself after {} ({})", duration_for_people(limit.seconds), limit.decided_by));
+  if (compute_.kind == DeviceKind::cuda && parse_engine(config_.engine) == Engine::automatic &&
+      !compute_.facts.has_cudnn)
+    metrics_->say(
+        fmt::format("--engine auto: our kernels compute all convolutions, since {}", compute_.facts.cudnn));
   if (config_.memory_report) metrics_->say(programs_.memory_report());
 
   Json settings = Json::object();
@@ -103,6 +107,9 @@ void Trainer::report_recording() {
 
 /// What sums the gradients, and the choices that were measured for it.
 void Trainer::report_exchange() {
+  if (world_.rank() == 0 && (world_.size() > 1 || !communication_.tuning.engines.empty()))
+    write_text_atomically((std::filesystem::path(config_.output) / "tuning.json").string(),
+                          run_tuning_text(communication_.tuning) + "\n");
   if (world_.size() == 1) return;
   const CommunicatorChoice& choice = communication_.choice;
   if (!choice.obstacle.empty())
@@ -112,9 +119,6 @@ void Trainer::report_exchange() {
       exchange_alone_ > 0 ? fmt::format("; one exchange alone takes {:.3g} ms", 1e3 * exchange_alone_) : "";
   metrics_->say(fmt::format("gradients of {:.1f} MiB: {}{}", static_cast<double>(layout_.bytes()) / 0x1p20,
                             communication_.gradients->description(), alone));
-  if (world_.rank() == 0)
-    write_text_atomically((std::filesystem::path(config_.output) / "tuning.json").string(),
-                          run_tuning_text(communication_.tuning) + "\n");
 }
 
 void Trainer::report_step(const StepTotals& totals) {

@@ -138,7 +138,8 @@ Checkpoint Trainer::state() {
     state.loss_scale_good_steps = scale->good_steps;
     state.skipped_steps = scale->skipped;
   }
-  if (world_.size() > 1) state.tuning = run_tuning_text(communication_.tuning);
+  if (world_.size() > 1 || !communication_.tuning.engines.empty())
+    state.tuning = run_tuning_text(communication_.tuning);
   return state;
 }
 

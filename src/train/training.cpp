@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "src/core/log.h"
+#include "src/train/engine_tuning.h"
 #include "src/train/run_folder.h"
 #include "src/train/terminal.h"
 #include "src/train/train.h"
@@ -42,10 +43,11 @@ Status run_training(const TrainConfig& config, World& world, const LaunchFacts& 
     log::info("{} with {} each ({}); rank 0: {}", counted(world.size(), "rank"),
               counted(cores.plan().threads, "compute thread"), cores.plan().reason, cores.plan().placement);
   if (speaks) refuse_existing_run(config);
-  const Compute compute =
+  Compute compute =
       choose_compute(compute_settings(config), world, accelerator, startup_limit(config).timeout);
   if (speaks && !compute.note.empty()) log::info("{}", compute.note);
   RunSetup setup = set_up_run(config, world, compute);
+  compute.cuda.engine_choices = choose_engines(config, world, cores.plan(), setup, compute);
   Trainer trainer(config, world, cores, compute, setup, stop_request);
 
   // Only now is it sure that the run begins: a mistake in the settings leaves no folder behind.

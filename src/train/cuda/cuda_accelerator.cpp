@@ -26,6 +26,7 @@ class CudaAccelerator final : public Accelerator {
     facts.is_emulated = libraries_.is_emulated;
     std::string obstacle;
     const std::shared_ptr<const CudnnApi> cudnn = libraries_.cudnn(obstacle);
+    facts.has_cudnn = cudnn != nullptr;
     facts.cudnn = cudnn == nullptr ? obstacle : cudnn_version(*cudnn);
     const NcclApi* nccl = libraries_.nccl(obstacle);
     facts.nccl = nccl == nullptr ? obstacle : nccl_version(*nccl);
@@ -44,6 +45,7 @@ class CudaAccelerator final : public Accelerator {
   std::unique_ptr<WirePacker> make_wire_packer(DType type, Device& device) override {
     return make_cuda_wire_packer(type, ours(device));
   }
+  std::string engine_choices(Device& device) override { return ours(device).engine_choices(); }
   const NcclApi* nccl(std::string& obstacle) override { return libraries_.nccl(obstacle); }
   bool calls_mpi() const override { return libraries_.is_emulated; }
 

@@ -9,7 +9,15 @@ namespace trireme {
 namespace {
 
 TEST(RunTuning, TextIsReadBackExactly) {
-  const RunTuning tuning{"ring", "4 ranks on 2 nodes (2 each)", {1 << 22, 12345, 1.25e-5, 1.1e9 / 3}};
+  const RunTuning tuning{"ring", "4 ranks on 2 nodes (2 each)", {1 << 22, 12345, 1.25e-5, 1.1e9 / 3}, ""};
+  EXPECT_EQ(parse_run_tuning(run_tuning_text(tuning)), tuning);
+}
+
+TEST(RunTuning, KeepsWhichEngineComputesWhichConvolution) {
+  RunTuning tuning{"nccl", "2 ranks on 1 node (2)", {}, "bf16/8x8x8x64/64/3x3/1x1/1x1=native,cudnn,native"};
+  EXPECT_EQ(parse_run_tuning(run_tuning_text(tuning)), tuning);
+  tuning.engines.clear();
+  EXPECT_EQ(run_tuning_text(tuning).find("engines"), std::string::npos);
   EXPECT_EQ(parse_run_tuning(run_tuning_text(tuning)), tuning);
 }
 
