@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <thread>
@@ -185,7 +186,7 @@ TEST_P(MpiLibraryTest, ReadsMemoryWhenTheStreamHasComeToItAndTheCallerGoesOn) {
   const Ticket second = mpi().allreduce(tensor_of(early), stream_, "early");
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_EQ(mpi().done(first), mpi().size() == 1);
-  late = values_of<float>(mpi().rank(), 10);
+  std::ranges::copy(values_of<float>(mpi().rank(), 10), late.begin());  // where the collective will read it
   stream.open();
   mpi().wait(second, stream_);
   mpi().wait(first, stream_);
