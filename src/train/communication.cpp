@@ -36,7 +36,7 @@ Communication::Communication(CommunicatorOptions options, const Group& group, co
                              const std::optional<RunTuning>& resumed) {
   const Watchdog watchdog(making_of_communicators(group, limit));
   choice = choose_communicator(options, group, limit.timeout);
-  tuning = {choice.kind, choice.topology.text(), options.tuning};
+  tuning = {choice.kind, choice.topology.text(), options.tuning, {}};
   const CoreBinding::HelperScope on_helper_cores(cores);
   if (choice.uses_tuning && group.size() > 1) {
     if (resumed && resumed->topology == tuning.topology) tuning.messages = resumed->messages;
