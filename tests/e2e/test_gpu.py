@@ -1,73 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training on GPUs, over their emulation (trireme-simt), and what the program says where there is no GPU."""
 import json
-import os
 import pathlib
-import tarfile
 
 import support
+from emulated_gpus import SIMT, GpuCase
 from support import events
 
-SIMT = support.TRIREME.with_name("trireme-simt")
-SHARED = pathlib.Path(os.environ.get("TRIREME_SHARED", support.ROOT.parent / "shared"))
-ARCHIVE = SHARED / "data/cifar10-jpeg.tar.xz"
 HAS_GPU = pathlib.Path("/dev/nvidiactl").exists()
-
-
-def losses(run):
-    return [e["loss"] for e in events(run, "step")]
-
-
-class GpuCase(support.Case):
-    def simt(self, *arguments, ranks=None, **options):
-        command = support.command_line(*arguments, ranks=ranks)
-        command[command.index(str(support.TRIREME))] = str(SIMT)
-        return self.execute(command, **{"timeout": 600, **options})
-
-    def pack(self, **pictures):
-        support.make_pictures(self.folder / "pictures", **pictures)
-        self.trireme("pack", "pictures", "-o", "data.h5")
-
-    def train(self, run, *settings, device="cuda", ranks=None, steps=6, batch=16, **options):
-        """Settings of a test come before those that all have; a small learning rate keeps runs from drifting apart."""
-        defaults = {
-            "--epochs": 1000, "--steps": steps, "--global-batch": batch, "--log-every": 1, "--lr": 0.0003,
-            "--checkpoint-every": "never", "--device": device,
-        }
-        common = [word for pair in defaults.items() if pair[0] not in settings for word in pair]
-        program = self.trireme if device == "cpu" else self.simt
-        return program("train", "--data", "data.h5", "-o", run, *common, *settings, ranks=ranks, **options)
-
-    def assertLossesFollow(self, run, expected_run, tolerance):
-        found, expected = losses(self.folder / run), losses(self.folder / expected_run)
-        self.assertEqual(len(found), len(expected))
-        self.assertGreater(len(found), 3)
-        for step, (a, b) in enumerate(zip(found, expected)):
-            self.assertLess(abs(a - b) / abs(b), tolerance, f"step {step + 1}: {found} {expected}")
 
 
 @support.unittest.skipUnless(SIMT.is_file(), "this build has no trireme-simt")
 class Emulated(GpuCase):
-    def test_a_resnet_follows_the_cpu_in_every_precision(self):
+    def test_every_precision_follows_the_cpu(self):
         self.pack()
         model = ("--model", "resnet20")
-        self.train("cpu", *model, device="cpu", steps=20)
-        for precision, tolerance in (("fp32", 2e-3), ("tf32", 2e-2), ("bf16", 2e-2), ("fp16", 2e-2)):
+        self.train("cpu", *model, device="cpu", batch=8)
+        for precision, tolerance in (("fp32", 1e-3), ("tf32", 1e-2), ("bf16", 2e-2), ("fp16", 1e-2)):
             with self.subTest(precision):
-                self.train(precision, *model, "--precision", precision, steps=20)
+                self.train(precision, *model, "--precision", precision, batch=8)
                 self.assertLossesFollow(precision, "cpu", tolerance)
                 start = events(self.folder / precision, "start")[0]
                 self.assertEqual(start["precision"], precision)
                 self.assertIn("emulator", start["devices"][0])
-
-    def test_a_vgg_follows_the_cpu(self):
-        self.pack()
-        model = ("--model", "vgg16_bn")
-        self.train("cpu", *model, device="cpu", steps=8)
-        for precision, tolerance in (("fp32", 2e-3), ("bf16", 2e-2)):
-            with self.subTest(precision):
-                self.train(precision, *model, "--precision", precision, steps=8)
-                self.assertLossesFollow(precision, "cpu", tolerance)
 
     def test_ranks_hold_equal_replicas_with_every_communicator(self):
         self.pack()
@@ -108,7 +63,7 @@ class Emulated(GpuCase):
         self.pack()
         settings = ("--model", "resnet20", "--bucket-mb", 0.2, "--accumulate", 2)
         self.train("eager", *settings, ranks=2)
-        for seed in range(1, 6):
+        for seed in range(1, 3):
             with self.subTest(seed=seed):
                 self.train(f"lazy{seed}", *settings, ranks=2, env={"SIMT_STREAMS": f"lazy:{seed}"})
                 self.assertEqual(self.digest("eager"), self.digest(f"lazy{seed}"))
@@ -181,26 +136,6 @@ class Emulated(GpuCase):
         text = self.simt("info").stdout
         self.assertRegex(text, r"GPU 0 +SIMT emulator.*GPU-[0-9a-f-]{36}")
         self.assertRegex(text, r"NCCL +\S+")
-
-
-@support.unittest.skipUnless(SIMT.is_file(), "this build has no trireme-simt")
-@support.unittest.skipUnless(ARCHIVE.is_file(), f"no {ARCHIVE.name}: set TRIREME_SHARED to the folder with data/ in it")
-class Cifar10(GpuCase):
-    def test_resnet20_on_a_few_hundred_pictures_follows_the_cpu(self):
-        with tarfile.open(ARCHIVE) as archive:
-            wanted = (m for m in archive if m.isfile() and m.name.startswith("cifar10/train/"))
-            per_class = {}
-            for member in wanted:
-                label = pathlib.PurePosixPath(member.name).parent.name
-                per_class[label] = per_class.get(label, 0) + 1
-                if per_class[label] <= 30:
-                    archive.extract(member, self.folder)
-                if len(per_class) == 10 and min(per_class.values()) >= 30:
-                    break
-        self.trireme("pack", "cifar10/train", "-o", "data.h5")
-        for device, settings in (("cpu", ()), ("cuda", ("--precision", "fp32"))):
-            self.train(device, "--model", "resnet20", *settings, device=device, ranks=2, steps=20, batch=16)
-        self.assertLossesFollow("cuda", "cpu", 2e-3)
 
 
 class WithoutGpu(GpuCase):
