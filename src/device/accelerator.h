@@ -45,7 +45,7 @@ struct CudaDeviceOptions {
   /// Ranks that share the GPU: its memory is divided by this.
   int ranks_per_gpu = 1;
   /// Choices of an earlier run for Engine::automatic, as Device::engine_choices gave them.
-  std::string engine_choices;
+  std::string engine_choices = {};
 };
 
 }  // namespace trireme
