@@ -61,11 +61,9 @@ void Program::Impl::run(Op& op, OpSums& sums, const RunContext& context) {
   if (sums.values.empty()) return;
   if (group != nullptr) {
     const Tensor host = row_of(sums.values.data(), std::ssize(sums.values));
-    if (empty)
-      std::fill(sums.values.begin(), sums.values.end(), 0.0);
-    else
-      device.copy(host, device_sums(sums), stream);
-    stream.synchronize();
+    if (!empty) device.copy(host, device_sums(sums), stream);
+    stream.synchronize();  // also what the last pass copied from the host's values
+    if (empty) std::fill(sums.values.begin(), sums.values.end(), 0.0);
     group->sum(sums.values, sums.what);
     if (!empty) device.copy(device_sums(sums), host, stream);
   }

@@ -27,11 +27,11 @@ class TwentySteps(GpuCase):
 
     def test_a_vgg_follows_the_cpu_for_twenty_steps(self):
         self.pack(size=(8, 8))
-        model = ("--model", "vgg16_bn")
-        self.train("cpu", *model, device="cpu", steps=20, batch=4)
+        model = ("--model", "vgg16")
+        self.train("cpu", *model, device="cpu", steps=20, batch=8)
         for precision, tolerance in (("fp32", 2e-3), ("bf16", 2e-2)):
             with self.subTest(precision):
-                self.train(precision, *model, "--precision", precision, steps=20, batch=4)
+                self.train(precision, *model, "--precision", precision, steps=20, batch=8)
                 self.assertLossesFollow(precision, "cpu", tolerance)
 
     def test_late_streams_change_nothing(self):

@@ -53,6 +53,7 @@ void check_cuda(cudaError_t status, std::string_view call) {
   if (status == cudaSuccess) return;
   Error error = make_error(status_of(status), "CUDA: {} failed: {} ({})", call, cudaGetErrorString(status),
                            cudaGetErrorName(status));
+  cudaGetLastError();  // told here: the next launch must not be blamed for it
   if (const std::string_view hint = hint_of(status); !hint.empty()) throw std::move(error).hint(hint);
   throw error;
 }

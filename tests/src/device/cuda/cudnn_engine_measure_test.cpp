@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "src/core/error.h"
 #include "src/device/cuda/conv2d_cudnn_measure.h"
 #include "tests/kernels/conv2d/conv2d_problem.h"
 #include "tests/src/device/cuda/cudnn_fake.h"
@@ -51,6 +52,16 @@ TEST_F(MeasureEngines, WhatCudnnCannotDoIsNative) {
   measure_engines(choices_, convolution(16), random, scripted({2, 1}, asked_));
   EXPECT_EQ(choices_.find("bf16/2x6x6x16/16/3x3/1x1/1x1", ConvolutionPass::forward), Engine::cudnn);
   EXPECT_EQ(choices_.find("bf16/2x6x6x16/16/3x3/1x1/1x1", ConvolutionPass::backward_data), Engine::native);
+}
+
+TEST_F(MeasureEngines, APassThatCudnnRefusesAfterAllIsNative) {
+  const LaunchTimer refusing = [&](const std::function<void()>& launch) {
+    if (asked_++ == 1) throw make_error(Status::peer_gone, "cuDNN does not support it");
+    launch();
+    return 1.0 / asked_;  // each later one is faster
+  };
+  measure_engines(choices_, convolution(8), cudnn_, refusing);
+  EXPECT_EQ(choices_.text(), "bf16/2x6x6x8/16/3x3/1x1/1x1=native,cudnn,cudnn");
 }
 
 TEST_F(MeasureEngines, WhereMemoryIsShortTheChoiceIsNative) {
