@@ -99,6 +99,7 @@ class GraphRewriter {
   void copy(const Node& node, const OpAttributes& op, const std::vector<ValueId>& source_inputs,
             ValueId output) {
     std::vector<ValueId> inputs;
+    inputs.reserve(source_inputs.size());
     for (ValueId input : source_inputs) inputs.push_back(new_value_[static_cast<std::size_t>(input)]);
     new_value_[static_cast<std::size_t>(output)] =
         result_.append(node.name, op, std::move(inputs), source_.value(output).shape, node.parameters);
