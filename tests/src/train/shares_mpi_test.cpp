@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "models/models.h"
-#include "src/graph/initialize.h"
 #include "src/device/cpu/cpu_device.h"
+#include "src/graph/initialize.h"
 #include "src/train/communication.h"
 #include "src/train/evaluator.h"
 #include "src/train/model_state.h"
