@@ -1,36 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/comm/nccl/nccl_api.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
+
+#include "src/core/shared_library.h"
 
 namespace trireme {
 namespace {
 
 constexpr int kOldest = NCCL_VERSION(2, 14, 3);  // communicators that do not block came with 2.14
 
-/// Takes functions by name from an open library and remembers the first that it lacks.
-class Symbols {
- public:
-  explicit Symbols(void* library) : library_(library) {}
-
-  template <typename Function>
-  void take_optional(Function& function, const char* name) {
-    function = reinterpret_cast<Function>(dlsym(library_, name));
-  }
-  template <typename Function>
-  void take(Function& function, const char* name) {
-    take_optional(function, name);
-    if (function == nullptr && missing_.empty()) missing_ = name;
-  }
-  const std::string& missing() const { return missing_; }
-
- private:
-  void* library_;
-  std::string missing_;
-};
-
-void take_communicators(Symbols& symbols, NcclApi& api) {
+void take_communicators(SharedLibrary& symbols, NcclApi& api) {
   symbols.take(api.get_error_string, "ncclGetErrorString");
   symbols.take(api.get_last_error, "ncclGetLastError");
   symbols.take(api.get_unique_id, "ncclGetUniqueId");
@@ -41,7 +21,7 @@ void take_communicators(Symbols& symbols, NcclApi& api) {
   symbols.take(api.comm_get_async_error, "ncclCommGetAsyncError");
 }
 
-void take_collectives(Symbols& symbols, NcclApi& api) {
+void take_collectives(SharedLibrary& symbols, NcclApi& api) {
   symbols.take(api.all_reduce, "ncclAllReduce");
   symbols.take(api.reduce_scatter, "ncclReduceScatter");
   symbols.take(api.all_gather, "ncclAllGather");
@@ -70,16 +50,14 @@ std::string nccl_version_obstacle(int version) {
 
 NcclLibrary open_nccl(const char* library) {
   NcclLibrary loaded;
-  void* const opened = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-  if (opened == nullptr) {
-    const char* const reason = dlerror();
+  SharedLibrary symbols(library);
+  if (!symbols.is_open()) {
     loaded.obstacle = fmt::format(
         "NCCL cannot be loaded: {} (install NCCL 2, or name the folder of {} in LD_LIBRARY_PATH; a Python "
         "environment has it in site-packages/nvidia/nccl/lib)",
-        reason != nullptr ? reason : "unknown reason", library);
+        symbols.reason(), library);
     return loaded;
   }
-  Symbols symbols(opened);
   symbols.take(loaded.api.get_version, "ncclGetVersion");
   int version = 0;
   if (symbols.missing().empty() && loaded.api.get_version(&version) == ncclSuccess)

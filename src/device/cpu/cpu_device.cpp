@@ -67,7 +67,7 @@ class CpuDevice final : public Device {
     return kFusions;
   }
   std::unique_ptr<OpPlan> plan_op(const OpRequest& request) override {
-    return cpu::translating(cpu::describe(request), [&] {
+    return cpu::translating(describe(request), [&] {
       return std::visit([&](const auto& op) { return cpu::make_plan(engine_, request, op); }, request.op);
     });
   }

@@ -1,30 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/device/cpu/cpu_op.h"
 
-#include <fmt/ranges.h>
-
 namespace trireme::cpu {
-namespace {
-
-class CpuOp final : public Op {
- public:
-  CpuOp(std::string place, Pass pass, Pass end)
-      : place_(std::move(place)), pass_(std::move(pass)), end_(std::move(end)) {}
-  void run(const RunContext& context) override {
-    translating(place_, [&] { pass_(context); });
-  }
-  void finish(const RunContext& context) override {
-    TRIREME_ASSERT(end_, "only an op with sums over all ranks has a second part");
-    translating(place_, [&] { end_(context); });
-  }
-
- private:
-  std::string place_;
-  Pass pass_, end_;
-};
-
-}  // namespace
-
 void Steps::add(const dnnl::primitive& primitive, const std::vector<Argument>& arguments) {
   Step step{primitive, {}, {}};
   for (const auto& [index, memory] : arguments) {
@@ -73,13 +50,6 @@ dnnl::memory scratchpad_memory(const CpuEngine& engine, const dnnl::memory::desc
   return desc.get_size() == 0 ? dnnl::memory() : engine.memory(desc, data);
 }
 
-std::string describe(const OpRequest& request) {
-  std::vector<std::string> inputs;
-  for (const ValueSpec& input : request.inputs) inputs.push_back(input.shape.text());
-  return fmt::format("{} {} to {}", op_name(request.op), fmt::join(inputs, " and "),
-                     request.output_shape.text());
-}
-
 Error translate(const dnnl::error& error, const std::string& place) {
   if (error.status == dnnl_out_of_memory)
     return make_error(Status::configuration, "out of memory in oneDNN ({})", error.what())
@@ -92,18 +62,8 @@ Error translate(const dnnl::error& error, const std::string& place) {
       .at(place);
 }
 
-std::unique_ptr<Op> CpuOpPlan::make_forward(const Bindings& bindings) const {
-  return translating(place_, [&] {
-    return std::make_unique<CpuOp>(place_, bind_forward(bindings), bind_forward_end(bindings));
-  });
-}
-
-std::unique_ptr<Op> CpuOpPlan::make_backward(const Bindings& bindings) const {
-  TRIREME_ASSERT(training_, "an inference plan has no backward pass");
-  const std::string place = "backward of " + place_;
-  return translating(place, [&] {
-    return std::make_unique<CpuOp>(place, bind_backward(bindings), bind_backward_end(bindings));
-  });
+void run_translated(const std::string& place, const std::function<void()>& body) {
+  translating(place, body);
 }
 
 }  // namespace trireme::cpu

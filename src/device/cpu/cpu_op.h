@@ -14,7 +14,7 @@
 
 #include "src/core/error.h"
 #include "src/device/cpu/onednn_layout.h"
-#include "src/device/device.h"
+#include "src/device/pass_op_plan.h"
 
 namespace trireme::cpu {
 
@@ -79,8 +79,6 @@ dnnl::primitive_attr user_scratchpad();
 /// The scratchpad argument; empty if the primitive needs none.
 dnnl::memory scratchpad_memory(const CpuEngine& engine, const dnnl::memory::desc& desc, void* data);
 
-/// "conv2d [128,32,32,16] to [128,32,32,16]"
-std::string describe(const OpRequest& request);
 /// The exception that tells a fault of oneDNN at `place`.
 Error translate(const dnnl::error& error, const std::string& place);
 
@@ -93,29 +91,17 @@ auto translating(const std::string& place, F&& body) {
   }
 }
 
-/// An op's pass bound to its memory.
-using Pass = std::function<void(const RunContext&)>;
+/// The same as RunAt.
+void run_translated(const std::string& place, const std::function<void()>& body);
 
-/// Base of all plans of the cpu device. Passes own what they use and may outlive the plan.
-class CpuOpPlan : public OpPlan {
+/// Base of all plans of the cpu device.
+class CpuOpPlan : public PassOpPlan {
  public:
   CpuOpPlan(const CpuEngine& engine, const OpRequest& request)
-      : engine_(engine), training_(request.training), place_(describe(request)) {}
-  std::unique_ptr<Op> make_forward(const Bindings& bindings) const final;
-  std::unique_ptr<Op> make_backward(const Bindings& bindings) const final;
+      : PassOpPlan(request, run_translated), engine_(engine) {}
 
  protected:
-  virtual Pass bind_forward(const Bindings& bindings) const = 0;
-  virtual Pass bind_backward(const Bindings& bindings) const = 0;
-  /// The passes' parts after the sums over all ranks, in ops with GroupSums.
-  virtual Pass bind_forward_end(const Bindings& /*bindings*/) const { return {}; }
-  virtual Pass bind_backward_end(const Bindings& /*bindings*/) const { return {}; }
-
   CpuEngine engine_;
-  bool training_;
-
- private:
-  std::string place_;
 };
 
 // One function per op, each in the file of that name.

@@ -101,7 +101,7 @@ class CudaDeviceOfOptions final : public CudaDevice {
     return kFusions;
   }
   std::unique_ptr<OpPlan> plan_op(const OpRequest& request) override {
-    return translating(cuda::describe(request), [&] {
+    return translating(describe(request), [&] {
       return std::visit([&](const auto& op) { return cuda::make_plan(engine_, request, op); }, request.op);
     });
   }

@@ -14,7 +14,7 @@
 #include "src/core/error.h"
 #include "src/device/accelerator.h"
 #include "src/device/cuda/cuda_layout.h"
-#include "src/device/device.h"
+#include "src/device/pass_op_plan.h"
 
 namespace trireme {
 class ConvolutionEngines;  // conv2d_engines.h
@@ -80,33 +80,18 @@ inline const kernels::StepValues* step_values(const Bindings& bindings) {
   return static_cast<const kernels::StepValues*>(bindings.step);
 }
 
-/// Launches of one pass. Of the context it may read only the pointers of the batch and `accumulate`: all else
-/// is in device memory, since launches may be recorded.
-using Pass = std::function<void(const RunContext& context)>;
+/// What a kernel's launcher throws comes back as an Error; see RunAt.
+void run_translated(const std::string& place, const std::function<void()>& body);
 
-/// "conv2d [128,32,32,16] to [128,32,32,16]"
-std::string describe(const OpRequest& request);
-
-/// A plan whose passes are functions; errors of the passes name op and shapes.
-class CudaOpPlan : public OpPlan {
+/// Base of all plans of the CUDA device. Their passes are launches. Of the context they may read only the
+/// pointers of the batch and `accumulate`: all else is in device memory, since launches may be recorded.
+class CudaOpPlan : public PassOpPlan {
  public:
   CudaOpPlan(const CudaEngine& engine, const OpRequest& request)
-      : engine_(engine), training_(request.training), place_(describe(request)) {}
-  std::unique_ptr<Op> make_forward(const Bindings& bindings) const final;
-  std::unique_ptr<Op> make_backward(const Bindings& bindings) const final;
+      : PassOpPlan(request, run_translated), engine_(engine) {}
 
  protected:
-  virtual Pass bind_forward(const Bindings& bindings) const = 0;
-  virtual Pass bind_backward(const Bindings& bindings) const = 0;
-  /// The passes' parts after the sums over all ranks, in ops with GroupSums.
-  virtual Pass bind_forward_end(const Bindings& /*bindings*/) const { return {}; }
-  virtual Pass bind_backward_end(const Bindings& /*bindings*/) const { return {}; }
-
   CudaEngine engine_;
-  bool training_;
-
- private:
-  std::string place_;
 };
 
 /// dx = 0 where the input, made by a ReLU, is not positive: for ops that cannot do it while they make dx.

@@ -1,33 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/device/cuda/cudnn_api.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
+
+#include "src/core/shared_library.h"
 
 namespace trireme {
 namespace {
 
 constexpr std::size_t kOldestMajor = 9;
 
-/// Takes functions by name from an open library and remembers the first that it lacks.
-class Symbols {
- public:
-  explicit Symbols(void* library) : library_(library) {}
-
-  template <typename Function>
-  void take(Function& function, const char* name) {
-    void* const found = dlsym(library_, name);
-    if (found == nullptr && missing_.empty()) missing_ = name;
-    function = reinterpret_cast<Function>(found);
-  }
-  const std::string& missing() const { return missing_; }
-
- private:
-  void* library_;
-  std::string missing_;
-};
-
-void take_descriptors(Symbols& symbols, CudnnApi& api) {
+void take_descriptors(SharedLibrary& symbols, CudnnApi& api) {
   symbols.take(api.create_tensor_descriptor, "cudnnCreateTensorDescriptor");
   symbols.take(api.set_tensor_4d_descriptor, "cudnnSetTensor4dDescriptor");
   symbols.take(api.destroy_tensor_descriptor, "cudnnDestroyTensorDescriptor");
@@ -41,7 +24,7 @@ void take_descriptors(Symbols& symbols, CudnnApi& api) {
   symbols.take(api.destroy_convolution_descriptor, "cudnnDestroyConvolutionDescriptor");
 }
 
-void take_algorithms(Symbols& symbols, CudnnApi& api) {
+void take_algorithms(SharedLibrary& symbols, CudnnApi& api) {
   symbols.take(api.get_forward_algorithms, "cudnnGetConvolutionForwardAlgorithm_v7");
   symbols.take(api.get_backward_data_algorithms, "cudnnGetConvolutionBackwardDataAlgorithm_v7");
   symbols.take(api.get_backward_filter_algorithms, "cudnnGetConvolutionBackwardFilterAlgorithm_v7");
@@ -50,7 +33,7 @@ void take_algorithms(Symbols& symbols, CudnnApi& api) {
   symbols.take(api.get_backward_filter_workspace_size, "cudnnGetConvolutionBackwardFilterWorkspaceSize");
 }
 
-void take_passes(Symbols& symbols, CudnnApi& api) {
+void take_passes(SharedLibrary& symbols, CudnnApi& api) {
   symbols.take(api.get_error_string, "cudnnGetErrorString");
   symbols.take(api.create, "cudnnCreate");
   symbols.take(api.destroy, "cudnnDestroy");
@@ -77,17 +60,15 @@ std::string cudnn_version_obstacle(std::size_t version) {
 }
 
 std::unique_ptr<const CudnnApi> load_cudnn(std::string& obstacle, const char* library) {
-  void* const opened = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-  if (opened == nullptr) {
-    const char* const reason = dlerror();
+  SharedLibrary symbols(library);
+  if (!symbols.is_open()) {
     obstacle = fmt::format(
         "cuDNN cannot be loaded: {} (install cuDNN 9, or name the folder of {} in LD_LIBRARY_PATH; a Python "
         "environment has it in site-packages/nvidia/cudnn/lib)",
-        reason != nullptr ? reason : "unknown reason", library);
+        symbols.reason(), library);
     return nullptr;
   }
   auto api = std::make_unique<CudnnApi>();
-  Symbols symbols(opened);
   symbols.take(api->get_version, "cudnnGetVersion");
   if (symbols.missing().empty()) obstacle = cudnn_version_obstacle(api->get_version());
   if (symbols.missing().empty() && !obstacle.empty()) return nullptr;

@@ -20,11 +20,11 @@ using testing_support::all_ranks;
 using testing_support::exact_sums;
 using testing_support::exact_values;
 using testing_support::GpuRank;
+using testing_support::kCounts;
 using testing_support::kTimeout;
 using testing_support::OnDevice;
 using testing_support::StreamsScope;
 
-constexpr std::int64_t kCounts[] = {0, 1, 3, 1023, 40003};
 constexpr std::size_t kWindowBytes = std::size_t{4} << 20;
 
 struct Case {
@@ -32,40 +32,15 @@ struct Case {
   unsigned seed;  ///< of lazy streams; 0: eager ones
 };
 
-class GpuCommunicators : public testing::TestWithParam<Case> {
+class GpuCommunicators : public testing::TestWithParam<Case>, protected testing_support::GpuRun {
  protected:
-  GpuCommunicators() {
+  GpuCommunicators() : GpuRun(GetParam().seed) {
     communicator_ = make_communicator(rank_.options(GetParam().kind, kWindowBytes), group_, *thread_);
   }
-  void TearDown() override {
-    thread_.reset();  // before the communicator, as its contract says
-    communicator_.reset();
-  }
-
-  Communicator& comm() { return *communicator_; }
-  Stream& stream() { return rank_.stream(); }
-  int ranks() { return comm().size(); }
-  int self() { return comm().rank(); }
-
   template <typename T>
-  OnDevice<T> on_device(std::vector<T> values, bool by_communicator = true) {
-    BufferSource& source = by_communicator ? static_cast<BufferSource&>(comm()) : *rank_.device;
-    return {*rank_.device, source, std::move(values)};
+  void check_every_length(bool by_communicator) {
+    for (const std::int64_t count : kCounts) check_allreduce<T>(count, by_communicator);
   }
-  template <typename T>
-  void check_allreduce(bool by_communicator) {
-    for (const std::int64_t count : kCounts) {
-      const OnDevice<T> values = on_device(exact_values<T>(self(), count), by_communicator);
-      comm().wait(comm().allreduce(values.tensor(), stream(), "test"), stream());
-      EXPECT_EQ(values.values(), exact_sums<T>(ranks(), count)) << count;
-    }
-  }
-
-  const StreamsScope streams_{GetParam().seed};
-  Group group_ = all_ranks();
-  GpuRank rank_;
-  std::unique_ptr<CommThread> thread_ = std::make_unique<CommThread>(kTimeout);
-  std::unique_ptr<Communicator> communicator_;
 };
 
 void PrintTo(const Case& shown, std::ostream* out) {
@@ -86,11 +61,11 @@ INSTANTIATE_TEST_SUITE_P(Kinds, GpuCommunicators,
 
 TEST_P(GpuCommunicators, AllreduceSumsEveryTypeAtEveryLength) {
   for (const bool by_communicator : {true, false}) {
-    check_allreduce<float>(by_communicator);
-    check_allreduce<double>(by_communicator);
-    check_allreduce<std::int64_t>(by_communicator);
-    if (comm().can_sum(DType::bf16)) check_allreduce<BFloat16>(by_communicator);
-    if (comm().can_sum(DType::f16)) check_allreduce<Float16>(by_communicator);
+    check_every_length<float>(by_communicator);
+    check_every_length<double>(by_communicator);
+    check_every_length<std::int64_t>(by_communicator);
+    if (comm().can_sum(DType::bf16)) check_every_length<BFloat16>(by_communicator);
+    if (comm().can_sum(DType::f16)) check_every_length<Float16>(by_communicator);
   }
 }
 

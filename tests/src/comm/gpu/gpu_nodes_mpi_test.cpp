@@ -15,12 +15,11 @@ namespace {
 using testing_support::all_ranks;
 using testing_support::exact_sums;
 using testing_support::exact_values;
-using testing_support::GpuRank;
+using testing_support::kCounts;
 using testing_support::kTimeout;
 using testing_support::OnDevice;
 using testing_support::StreamsScope;
 
-constexpr std::int64_t kCounts[] = {0, 1, 3, 1023, 40003};
 constexpr CommTuning kTuning{8192, 2048};  // many segments already for short tensors
 
 /// How the ranks lie on nodes of equal size.
@@ -39,38 +38,14 @@ NodeMap map_of(const Case& layout, int ranks) {
   return make_node_map(nodes);
 }
 
-class GpuNodes : public testing::TestWithParam<Case> {
+class GpuNodes : public testing::TestWithParam<Case>, protected testing_support::GpuRun {
  protected:
+  GpuNodes() : GpuRun(GetParam().seed) {}
   void SetUp() override {
     NodeMap map = map_of(GetParam(), group_.size());
     if (group_.size() % map.nodes() != 0) GTEST_SKIP() << "nodes are of equal size";
     communicator_ = std::make_unique<HierarchicalNccl>(group_, *thread_, rank_.gpu, kTuning, std::move(map));
   }
-  void TearDown() override {
-    thread_.reset();  // before the communicator, as its contract says
-    communicator_.reset();
-  }
-
-  Communicator& comm() { return *communicator_; }
-  Stream& stream() { return rank_.stream(); }
-  int ranks() { return comm().size(); }
-  int self() { return comm().rank(); }
-  template <typename T>
-  OnDevice<T> on_device(std::vector<T> values) {
-    return {*rank_.device, *communicator_, std::move(values)};
-  }
-  template <typename T>
-  void check_allreduce(std::int64_t count) {
-    const OnDevice<T> values = on_device(exact_values<T>(self(), count));
-    comm().wait(comm().allreduce(values.tensor(), stream(), "test"), stream());
-    EXPECT_EQ(values.values(), exact_sums<T>(ranks(), count)) << count;
-  }
-
-  const StreamsScope streams_{GetParam().seed};
-  Group group_ = all_ranks();
-  GpuRank rank_;
-  std::unique_ptr<CommThread> thread_ = std::make_unique<CommThread>(kTimeout);
-  std::unique_ptr<Communicator> communicator_;
 };
 
 constexpr auto kOne = [](int /*rank*/, int /*ranks*/) { return 0; };

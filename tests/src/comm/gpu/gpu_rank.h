@@ -2,6 +2,8 @@
 // A rank with an emulated GPU, and numbers in its memory.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -11,6 +13,7 @@
 #include "src/comm/communicator.h"
 #include "src/comm/nccl_emulated/emulated_nccl.h"
 #include "src/device/cuda/cuda_device.h"
+#include "tests/src/comm/exact_values.h"
 #include "tests/src/comm/groups.h"
 
 namespace trireme::testing_support {
@@ -74,5 +77,44 @@ struct GpuRank {
   std::unique_ptr<CudaDevice> device = make_cuda_device({});
   GpuCommunication gpu{device.get(), nullptr, "", false};
 };
+
+/// What a test of one communicator holds: a group, a GPU, the thread, and the communicator that the test
+/// makes.
+class GpuRun {
+ protected:
+  explicit GpuRun(unsigned seed) : streams_(seed) {}
+  ~GpuRun() { end(); }
+
+  /// The thread ends before the communicator, as its contract says.
+  void end() {
+    thread_.reset();
+    communicator_.reset();
+  }
+  Communicator& comm() { return *communicator_; }
+  Stream& stream() { return rank_.stream(); }
+  int ranks() const { return group_.size(); }
+  int self() const { return group_.rank(); }
+  /// In memory of the communicator, or of the device.
+  template <typename T>
+  OnDevice<T> on_device(std::vector<T> values, bool by_communicator = true) {
+    BufferSource& source = by_communicator ? static_cast<BufferSource&>(comm()) : *rank_.device;
+    return {*rank_.device, source, std::move(values)};
+  }
+  template <typename T>
+  void check_allreduce(std::int64_t count, bool by_communicator = true) {
+    const OnDevice<T> values = on_device(exact_values<T>(self(), count), by_communicator);
+    comm().wait(comm().allreduce(values.tensor(), stream(), "test"), stream());
+    EXPECT_EQ(values.values(), exact_sums<T>(ranks(), count)) << count;
+  }
+
+  const StreamsScope streams_;
+  Group group_ = all_ranks();
+  GpuRank rank_;
+  std::unique_ptr<CommThread> thread_ = std::make_unique<CommThread>(kTimeout);
+  std::unique_ptr<Communicator> communicator_;
+};
+
+/// Lengths around what is cut into parts.
+inline constexpr std::int64_t kCounts[] = {0, 1, 3, 1023, 40003};
 
 }  // namespace trireme::testing_support
