@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "kernels/simt/emulator/stream.h"
 #include "models/models.h"
 #include "src/device/cuda/cuda_check.h"
 #include "tests/src/device/cuda/cuda_op_fixture.h"
@@ -53,6 +54,20 @@ class CudaNet {
     return gradients;
   }
   std::vector<float> logits() { return program_->read_logits(); }
+  /// The sum of the gradients of all batches; the host waits only at the end.
+  std::vector<float> accumulate(std::vector<TestBatch>& batches) {
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+      StepScales scales = Net::scales(batches[i]);
+      scales.accumulate = i > 0;
+      program_->load(batches[i].host(), *stream_, *copied_);
+      program_->forward(scales, {});
+      program_->backward(scales, {});
+    }
+    device_.compute_stream().synchronize();
+    std::vector<float> gradients(layout_.elements);
+    copy(*gradients_, gradients.data(), cudaMemcpyDeviceToHost);
+    return gradients;
+  }
 
  private:
   static void copy(const Buffer& device, float* host, cudaMemcpyKind kind) {
@@ -117,6 +132,24 @@ TEST_P(SmallNetOnCuda, AgreesWithPlainLoopsInBf16) {
 
 INSTANTIATE_TEST_SUITE_P(Graphs, SmallNetOnCuda, ::testing::ValuesIn(small_nets()),
                          [](const auto& net) { return net.param.name; });
+
+// The copy of a batch waits until its slot has been worked off, and the work until the copy is there.
+TEST(ProgramOnCuda, BatchesThatFollowEachOtherKeepOutOfEachOthersWay) {
+  const Graph graph = small_nets().front().build();
+  const auto device = make_test_device(Precision::fp32);
+  CudaNet net(graph, *device, Mode::train);
+  std::vector<TestBatch> batches;
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) batches.emplace_back(graph, kBatch, kBatch, seed);
+  using simt::emulator::StreamMode;
+  auto& streams = simt::emulator::Streams::instance();
+  streams.set_mode(StreamMode::eager);
+  const std::vector<float> expected = net.accumulate(batches);
+  for (unsigned seed = 1; seed <= 5; ++seed) {
+    streams.set_mode(StreamMode::lazy, seed);
+    EXPECT_EQ(net.accumulate(batches), expected) << "seed " << seed;
+  }
+  streams.set_mode(StreamMode::eager);
+}
 
 TEST(ProgramOnCuda, LenetAgreesWithPlainLoops) {
   expect_agreement(build_model("lenet", {.image = {28, 28, 1}, .num_classes = 10}), Precision::fp32, 2e-4,
