@@ -23,7 +23,6 @@ using testing_support::GpuRank;
 using testing_support::kCounts;
 using testing_support::kTimeout;
 using testing_support::OnDevice;
-using testing_support::StreamsScope;
 
 constexpr std::size_t kWindowBytes = std::size_t{4} << 20;
 

@@ -18,7 +18,6 @@ using testing_support::exact_values;
 using testing_support::kCounts;
 using testing_support::kTimeout;
 using testing_support::OnDevice;
-using testing_support::StreamsScope;
 
 constexpr CommTuning kTuning{8192, 2048};  // many segments already for short tensors
 
@@ -34,6 +33,7 @@ void PrintTo(const Case& shown, std::ostream* out) {
 
 NodeMap map_of(const Case& layout, int ranks) {
   std::vector<int> nodes;
+  nodes.reserve(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) nodes.push_back(layout.node_of(rank, ranks));
   return make_node_map(nodes);
 }
